@@ -41,6 +41,8 @@ STAND_INS = """What stands in for what the page's reader has:
 * the access entry of the creator of the cluster: EKS has an authorizer of its own for AmazonEKSClusterAdminPolicy; here its group is
   bound to cluster-admin
 * machines and kubelets: played by the test; images are not pulled
+* the way from the API server to the function URL of `wake`: a proxy for HTTPS with a certificate of the test's own
+  (function_urls.py); that a function URL needs permissions is not enforced
 * EC2's events: made by the simulated account, put on EventBridge by the test
 """
 
@@ -92,6 +94,13 @@ def bind_administrators(reader):
     groups = json.loads(who)["status"]["userInfo"]["groups"]
     group = next(g for g in groups if g.startswith(ADMIN_POLICY_GROUPS))
     kubectl("create", "clusterrolebinding", "eks-administrators", "--clusterrole=cluster-admin", f"--group={group}")
+
+
+def holds(found, kind):
+    """Whether there are objects, and each has a condition of the kind that is true."""
+    conditions = [one.get("status", {}).get("conditions", []) for one in found]
+    is_true = [any(c["type"] == kind and c["status"] == "True" for c in of_one) for of_one in conditions]
+    return bool(found) and all(is_true)
 
 
 class World:
@@ -190,11 +199,7 @@ class Visit:
         self.agree("after that")
 
     def claims_that_are(self, kind):
-        def holds(claim):
-            conditions = claim.get("status", {}).get("conditions", [])
-            return any(c["type"] == kind and c["status"] == "True" for c in conditions)
-
-        return [claim for claim in objects("nodeclaims") if holds(claim)]
+        return [claim for claim in objects("nodeclaims") if holds([claim], kind)]
 
     def agree(self, when):
         """As many instances as NodeClaims, and the same."""
@@ -241,6 +246,21 @@ class Visit:
         url = f"{os.environ['AWS_ENDPOINT_URL_PRICING']}/_control/{path}"
         with urllib.request.urlopen(urllib.request.Request(url, data), timeout=10) as response:
             return json.load(response)
+
+    def wake(self):
+        """The API server calls `wake` by its function URL: a probe of `resolve` comes back, and one of `doctor`."""
+        self.type(INSTALL, "9. Calls of the API server")
+        names = {"ValidatingWebhookConfiguration": "journeyman"}
+        names |= dict.fromkeys(("FlowSchema", "PriorityLevelConfiguration"), "journeyman-scheduler-events")
+        missing = [k for k, name in names.items() if name not in {o["metadata"]["name"] for o in objects(k.lower())}]
+        self.checks.check("the webhooks and the priority of events are there", not missing, missing)
+        healthy = wait_for(lambda: holds(objects("nodepools"), "WakeHealthy"), 180)
+        self.checks.check("the API server calls wake", healthy, self.story())
+        before = len(self.reader.said)
+        # Steps that have no counterpart in this account make no difference here.
+        self.reader.type('journeyman doctor "$CLUSTER" || true\n')
+        line = next((b for b in self.reader.said[before:].splitlines() if b"calls the function wake" in b), b"")
+        self.checks.check("doctor gets an answer of wake", b"a probe came back after" in line, line)
 
     def to_zero(self):
         self.checks.check("the deployment goes", self.reader.type("kubectl delete deployment inflate\n"))
@@ -304,10 +324,14 @@ def run(checks):
         visit.type(INSTALL, "7. A NodePool")
         visit.pods()
         visit.spot()
+        if is_with_terraform:
+            visit.leave_out("9. Calls of the API server", "docs/terraform.md deploys the stack in another way")
+        else:
+            visit.wake()
         visit.to_zero()
         print("# uninstall.md: the command that does the steps 1 to 4", flush=True)
         ended = reader.type(f'journeyman uninstall "$CLUSTER" --definitions\n')
-        checks.check("journeyman uninstall ends well", ended, visit.story)
+        checks.check("journeyman uninstall ends well", ended, visit.story())
         if is_with_terraform:
             checks.check("Terraform removes the rest", reader.type(terraform_page.destroy()))
             terraform_page.delete_bucket()

@@ -68,7 +68,7 @@ fn start(
         cluster: args.cluster_name.clone(),
         catalog: Arc::new(catalog),
         objects: Manifests::all(RoleArgs::of(&settings.policies)).map_err(BadInput::one)?,
-        webhooks: (!args.no_wake).then_some(webhooks),
+        calls: (!args.no_wake).then_some(calls),
         settings,
         boot: duration("--boot", &args.boot)?,
         schedule: duration("--schedule", &args.schedule)?,
@@ -88,15 +88,15 @@ fn start(
 }
 
 /// As an installation has them, and with the authority that vouches for the certificate of a URL on this machine.
-fn webhooks(url: &str, ca_bundle: &str) -> Value {
-    let mut configuration = installer::wake::configuration(url, &[]);
-    let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
-    for webhook in webhooks.into_iter().flatten() {
+fn calls(url: &str, ca_bundle: &str) -> Vec<Value> {
+    let mut objects = installer::wake::objects(url, &[]);
+    let webhooks = objects.iter_mut().filter_map(|object| object.get_mut("webhooks"));
+    for webhook in webhooks.filter_map(Value::as_array_mut).flatten() {
         if let Some(client) = webhook.get_mut("clientConfig").and_then(Value::as_object_mut) {
             client.insert("caBundle".to_owned(), ca_bundle.into());
         }
     }
-    configuration
+    objects
 }
 
 /// Writes what the ledger of `account` holds. Readers find the last whole file.

@@ -28,7 +28,11 @@ pub(crate) const CLUSTER_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clust
 pub(crate) const WEBHOOKS: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
-const COLLECTIONS: [(&str, &str); 25] = [
+pub(crate) const FLOW_SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+pub(crate) const PRIORITY_LEVELS: &str =
+    "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations";
+
+const COLLECTIONS: [(&str, &str); 26] = [
     (POOLS, "NodePool"),
     (CLAIMS, "NodeClaim"),
     (CLASSES, "EC2NodeClass"),
@@ -50,7 +54,8 @@ const COLLECTIONS: [(&str, &str); 25] = [
     ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "ClusterRoleBinding"),
     ("/apis/rbac.authorization.k8s.io/v1/roles", "Role"),
     ("/apis/rbac.authorization.k8s.io/v1/rolebindings", "RoleBinding"),
-    ("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "FlowSchema"),
+    (FLOW_SCHEMAS, "FlowSchema"),
+    (PRIORITY_LEVELS, "PriorityLevelConfiguration"),
     (WEBHOOKS, "ValidatingWebhookConfiguration"),
     (
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     ApiServer, Aws, Place,
-    api_server::{CLUSTER_ROLES, DEFINITIONS, WEBHOOKS},
+    api_server::{CLUSTER_ROLES, DEFINITIONS, PRIORITY_LEVELS, WEBHOOKS},
 };
 
 const ALL: [&str; 3] = [
@@ -103,9 +103,14 @@ fn the_webhooks_of_wake_come_with_their_url_only_and_stay_without_it() {
     assert!(server.objects(WEBHOOKS).is_empty());
     let install = "install demo --wake https://abc.on.aws/ --wake-except a,b";
     let new = "+ ValidatingWebhookConfiguration journeyman: new";
-    place.run(&format!("{install} --diff")).is(1, &[new]);
+    let priority = [
+        "+ PriorityLevelConfiguration journeyman-scheduler-events: new",
+        "+ FlowSchema journeyman-scheduler-events: new",
+    ];
+    place.run(&format!("{install} --diff")).is(1, &[new]).is(1, &priority);
     assert!(server.objects(WEBHOOKS).is_empty(), "only shown");
     place.run(&format!("{install} --yes")).is(0, &[new, "Applied."]);
+    assert_eq!(server.objects(PRIORITY_LEVELS).len(), 1);
     let url = || server.objects(WEBHOOKS)[0]["webhooks"][0]["clientConfig"]["url"].clone();
     let first = url().as_str().expect("a URL").to_owned();
     let path = first.strip_prefix("https://abc.on.aws/").expect("the URL of the stack");

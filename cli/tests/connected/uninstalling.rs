@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 
 use crate::{
     ApiServer, Aws, Place,
-    api_server::{CLAIMS, CLASSES, CLUSTER_ROLES, LEASES, NODES, POOLS},
+    api_server::{
+        CLAIMS, CLASSES, CLUSTER_ROLES, FLOW_SCHEMAS, LEASES, NODES, POOLS, PRIORITY_LEVELS,
+        WEBHOOKS,
+    },
     aws::Call,
     server::Reply,
 };
@@ -143,7 +146,9 @@ fn it_is_shown_asked_for_and_done() {
     let (server, account) = (cluster(), Arc::new(Account::default()));
     let aws = account.start(&server);
     let place = Place::new("uninstall", &[]).of(&server).of_account(&aws);
-    place.run("install demo --yes").is(0, &[]);
+    let place = place.with("JOURNEYMAN_WAKE_KEY", "0123456789abcdef0123456789abcdef");
+    place.run("install demo --yes --wake https://abc.on.aws/").is(0, &[]);
+    assert_eq!(server.objects(PRIORITY_LEVELS).len(), 1);
     drop(server.log());
     server.refusing(("GET", LEASES), 1, (403, "Forbidden", "no leases for you"));
     place.run("uninstall demo --yes").is(2, &["list leases.coordination.k8s.io: Forbidden"]);
@@ -172,7 +177,8 @@ fn it_is_shown_asked_for_and_done() {
     assert_eq!(deleted(" UpdateTable"), 1, "it is protected once: {log:?}");
     assert_eq!(deleted(" DeleteTable"), 2, "{log:?}");
     assert_eq!(deleted(" DeleteInstanceProfile"), 1, "{log:?}");
-    for collection in [POOLS, CLAIMS, CLASSES, LEASES, CLUSTER_ROLES] {
+    let of_the_cluster = [POOLS, CLAIMS, CLASSES, LEASES, CLUSTER_ROLES];
+    for collection in of_the_cluster.into_iter().chain([WEBHOOKS, FLOW_SCHEMAS, PRIORITY_LEVELS]) {
         assert_eq!(server.objects(collection), Vec::<Value>::new(), "{collection}");
     }
     assert_eq!(server.objects(crate::api_server::DEFINITIONS), Vec::<Value>::new());

@@ -1,6 +1,6 @@
 //! `journeyman install`: what an installation puts into a cluster, and what that changes there first.
 //!
-//! It is what `crds` and `rbac` print, and with `--wake` the webhooks that call `wake`, applied on the server's side as the field manager `journeyman`, so that fields
+//! It is what `crds` and `rbac` print, and with `--wake` what has the API server call `wake`, applied on the server's side as the field manager `journeyman`, so that fields
 //! of others stay theirs. The server itself says what would become of each object: nothing is changed for that.
 
 pub mod changes;
@@ -69,7 +69,7 @@ fn run_with(
     out: &mut impl Write,
 ) -> Result<bool, CommandError> {
     let key = wake::key_of_environment();
-    let webhooks = args.wake.wanted(key.as_deref())?;
+    let calls = args.wake.wanted(key.as_deref())?;
     live::needed("install")?;
     let looking = ProgressLine::new("comparing with the cluster");
     let place = args.place.found_to_change(args.yes)?;
@@ -77,8 +77,8 @@ fn run_with(
     let identity = ends.verified(&place)?;
     let cluster = ends.cluster().map_err(BadInput::one)?;
     let name = ClusterName::new(&place.cluster).map_err(|why| BadInput::one(why.to_string()))?;
-    let webhooks = webhooks.map(|wanted| wanted.configuration(&name, now()));
-    let outlooks = outlooks(cluster, args.roles, webhooks).map_err(BadInput::one)?;
+    let calls = calls.map(|wanted| wanted.objects(&name, now())).unwrap_or_default();
+    let outlooks = outlooks(cluster, args.roles, calls).map_err(BadInput::one)?;
     drop(looking);
     screen.lines(&identity.to_string(), out)?;
     for Outlook { object, change } in &outlooks {
@@ -118,11 +118,11 @@ fn run_with(
     Ok(true)
 }
 
-/// What would become of every object, definitions first and `webhooks` last.
+/// What would become of every object, definitions first and `calls` last.
 fn outlooks(
     cluster: &ClusterClient,
     roles: RoleArgs,
-    webhooks: Option<Value>,
+    calls: Vec<Value>,
 ) -> LiveAnswer<Vec<Outlook>> {
     let outlook = |object: Value| {
         let kind = ObjectKind::of(&object).ok_or_else(|| format!("an unknown kind: {object}"))?;
@@ -131,5 +131,5 @@ fn outlooks(
         let applied = cluster.apply(&object, true)?;
         Ok(Outlook { change: Change::of(present.as_ref(), &applied), object })
     };
-    Manifests::all(roles)?.into_iter().chain(webhooks).map(outlook).collect()
+    Manifests::all(roles)?.into_iter().chain(calls).map(outlook).collect()
 }

@@ -1,10 +1,14 @@
-//! The webhooks that have the API server call the function `wake`, made from [`WAKE_RULES`].
+//! The webhooks that have the API server call the function `wake`, made from [`WAKE_RULES`], and the priority of the
+//! events that wait for it.
 //!
 //! The secret path at the end of their URL is that of the day on which they are applied; `sweep` changes it each day.
 //!
 //! They cannot block a request: `failurePolicy: Ignore` admits it if `wake` fails, is slower than a second or cannot be
 //! reached, and `wake` always allows. Each rule has a webhook of its own, so that a request is compared with the
 //! conditions of its own kind only, inside the API server; only those that fit cost a call.
+//!
+//! A request that waits for a webhook holds a seat of its priority level. kube-scheduler's events would take the seats
+//! of its bindings and status patches while `wake` does not answer, so its events have a priority level of their own.
 
 use jiff::Timestamp;
 use model::{
@@ -12,12 +16,28 @@ use model::{
     event::{COMPONENT, EventReason},
     labels,
     wake::{
-        PROBE_REPORTER, TIMEOUT, WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS, WakeCondition, WakeKey,
-        WakeRule, with_path,
+        EVENTS_PRIORITY, PROBE_REPORTER, TIMEOUT, WAKE_KEY_VARIABLE, WAKE_RULES, WEBHOOKS,
+        WakeCondition, WakeKey, WakeRule, with_path,
     },
 };
 use report::error::BadInput;
 use serde_json::{Value, json};
+
+use crate::live::{ObjectKind, kinds};
+
+/// The user of kube-scheduler, on EKS too.
+const SCHEDULER: &str = "system:kube-scheduler";
+/// Before `kube-scheduler`, the built-in FlowSchema for all that kube-scheduler asks, with 800.
+///
+/// <https://kubernetes.io/docs/reference/debug-cluster/flow-control/>
+const PRECEDENCE: u32 = 700;
+
+/// Kind and name of each object of [`objects`], in the order in which they are removed.
+pub const OBJECTS: [(ObjectKind, &str); 3] = [
+    (kinds::WEBHOOKS, WEBHOOKS),
+    (kinds::FLOW_SCHEMAS, EVENTS_PRIORITY),
+    (kinds::PRIORITY_LEVELS, EVENTS_PRIORITY),
+];
 
 /// How the cluster calls `wake`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -32,21 +52,21 @@ pub struct WakeArgs {
     pub wake_except: Vec<String>,
 }
 
-/// The webhooks that are asked for.
+/// The calls that are asked for.
 #[derive(Debug)]
-pub struct WantedWebhooks<'a> {
+pub struct WantedCalls<'a> {
     url: &'a str,
     except: &'a [String],
     key: WakeKey,
 }
 
 impl WakeArgs {
-    /// The webhooks, if they are asked for; `key` is what the environment says of the stack's key.
+    /// The calls, if they are asked for; `key` is what the environment says of the stack's key.
     ///
     /// # Errors
     ///
     /// If the API server could not call the URL, or there is no key.
-    pub fn wanted(&self, key: Option<&str>) -> Result<Option<WantedWebhooks<'_>>, BadInput> {
+    pub fn wanted(&self, key: Option<&str>) -> Result<Option<WantedCalls<'_>>, BadInput> {
         let Some(url) = &self.wake else { return Ok(None) };
         checked(url).map_err(|why| {
             BadInput::one(format!(
@@ -58,14 +78,14 @@ impl WakeArgs {
                 "{WAKE_KEY_VARIABLE}: {why}; it is the parameter WakeKey of the stack"
             ))
         })?;
-        Ok(Some(WantedWebhooks { url, except: &self.wake_except, key }))
+        Ok(Some(WantedCalls { url, except: &self.wake_except, key }))
     }
 }
 
-impl WantedWebhooks<'_> {
-    /// Their configuration in `cluster`, with the secret path of the day of `now`.
-    pub fn configuration(&self, cluster: &ClusterName, now: Timestamp) -> Value {
-        configuration(&with_path(self.url, &self.key.path(cluster, now)), self.except)
+impl WantedCalls<'_> {
+    /// The objects in `cluster` that make the calls, with the secret path of the day of `now`.
+    pub fn objects(&self, cluster: &ClusterName, now: Timestamp) -> Vec<Value> {
+        objects(&with_path(self.url, &self.key.path(cluster, now)), self.except)
     }
 }
 
@@ -89,14 +109,68 @@ fn checked(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The webhooks that call `url`, except for objects in the namespaces `except`.
-pub fn configuration(url: &str, except: &[String]) -> Value {
+/// The command that removes the objects of [`objects`].
+pub fn removal() -> String {
+    let objects = OBJECTS.map(|(kind, name)| format!("{kind}/{name}")).join(" ");
+    format!("kubectl delete {objects} --ignore-not-found")
+}
+
+/// What has the API server call `url`, except for objects in the namespaces `except`, in the order in which it is
+/// applied: the webhooks come last, once the events that wait for them have their priority.
+pub fn objects(url: &str, except: &[String]) -> Vec<Value> {
     let webhooks: Vec<Value> = WAKE_RULES.iter().map(|rule| webhook(rule, url, except)).collect();
+    vec![
+        object(&kinds::PRIORITY_LEVELS, EVENTS_PRIORITY, "spec", priority_level()),
+        object(&kinds::FLOW_SCHEMAS, EVENTS_PRIORITY, "spec", flow_schema()),
+        object(&kinds::WEBHOOKS, WEBHOOKS, "webhooks", webhooks.into()),
+    ]
+}
+
+fn object(kind: &ObjectKind, name: &str, field: &str, value: Value) -> Value {
     json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": WEBHOOKS, "labels": {"app.kubernetes.io/name": labels::MANAGER}},
-        "webhooks": webhooks,
+        "apiVersion": kind.api_version(),
+        "kind": kind.name,
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/name": labels::MANAGER}},
+        field: value,
+    })
+}
+
+/// Two per cent of the API server's seats, 12 of the default 600: as many events wait for `wake` at once at most. The
+/// level cannot borrow seats of others, and lends half of its own as `workload-high` does.
+///
+/// Events beyond that are queued, each namespace by itself, and beyond the queues answered with 429: kube-scheduler
+/// sends these again up to ten times, beside its loop.
+///
+/// <https://kubernetes.io/docs/concepts/cluster-administration/flow-control/>
+fn priority_level() -> Value {
+    json!({
+        "type": "Limited",
+        "limited": {
+            "nominalConcurrencyShares": 5,
+            "lendablePercent": 50,
+            "borrowingLimitPercent": 0,
+            "limitResponse": {
+                "type": "Queue",
+                "queuing": {"queues": 16, "handSize": 4, "queueLengthLimit": 100},
+            },
+        },
+    })
+}
+
+fn flow_schema() -> Value {
+    json!({
+        "matchingPrecedence": PRECEDENCE,
+        "priorityLevelConfiguration": {"name": EVENTS_PRIORITY},
+        "distinguisherMethod": {"type": "ByNamespace"},
+        "rules": [{
+            "subjects": [{"kind": "User", "user": {"name": SCHEDULER}}],
+            "resourceRules": [{
+                "apiGroups": ["", "events.k8s.io"],
+                "resources": ["events"],
+                "verbs": ["create", "patch", "update"],
+                "namespaces": ["*"],
+            }],
+        }],
     })
 }
 

@@ -9,7 +9,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
     core::{GroupVersionKind, discovery::v2::APIGroupDiscovery},
 };
-use model::{labels, lease, wake};
+use model::{labels, lease};
 use serde_json::{Value, json};
 
 use crate::LocalError;
@@ -85,23 +85,8 @@ pub(crate) async fn refuse_real(
 pub(crate) async fn apply(client: &Client, objects: &[Value]) -> Result<(), LocalError> {
     let mut definitions = Vec::new();
     for object in objects {
-        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let (kind, name) = (text("/kind"), text("/metadata/name"));
+        let (kind, name, api) = place(client, object);
         let what = format!("{kind} {name}");
-        let (group, version) = text("/apiVersion").split_once('/').unwrap_or_default();
-        // No kind that is installed has another plural.
-        let plural = match kind.to_lowercase() {
-            kind if kind.ends_with('y') => format!("{}ies", kind.trim_end_matches('y')),
-            kind => format!("{kind}s"),
-        };
-        let resource = ApiResource::from_gvk_with_plural(
-            &GroupVersionKind::gvk(group, version, kind),
-            &plural,
-        );
-        let api: Api<DynamicObject> = match text("/metadata/namespace") {
-            "" => Api::all_with(client.clone(), &resource),
-            namespace => Api::namespaced_with(client.clone(), namespace, &resource),
-        };
         let params = PatchParams::apply(MANAGER).force();
         api.patch(name, &params, &Patch::Apply(object)).await.map_err(install(&what))?;
         if kind == "CustomResourceDefinition" {
@@ -109,6 +94,25 @@ pub(crate) async fn apply(client: &Client, objects: &[Value]) -> Result<(), Loca
         }
     }
     until_listed(client, &definitions).await
+}
+
+/// The kind and the name of `object`, and where objects of its kind are.
+fn place<'a>(client: &Client, object: &'a Value) -> (&'a str, &'a str, Api<DynamicObject>) {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("/kind");
+    let (group, version) = text("/apiVersion").split_once('/').unwrap_or_default();
+    // No kind that is installed has another plural.
+    let plural = match kind.to_lowercase() {
+        kind if kind.ends_with('y') => format!("{}ies", kind.trim_end_matches('y')),
+        kind => format!("{kind}s"),
+    };
+    let gvk = GroupVersionKind::gvk(group, version, kind);
+    let resource = ApiResource::from_gvk_with_plural(&gvk, &plural);
+    let api = match text("/metadata/namespace") {
+        "" => Api::all_with(client.clone(), &resource),
+        namespace => Api::namespaced_with(client.clone(), namespace, &resource),
+    };
+    (kind, text("/metadata/name"), api)
 }
 
 /// Removes what no function removes any more: NodeClaims, whose instances are no more, and the lease of the ledger that
@@ -134,19 +138,15 @@ pub(crate) async fn withdraw(client: &Client) {
     drop(leases.delete(lease::LEDGER_LEASE, &DeleteParams::default()).await);
 }
 
-/// Removes the webhooks: their URL will answer no more.
-pub(crate) async fn remove_webhooks(client: &Client) {
-    let kind = GroupVersionKind::gvk(
-        "admissionregistration.k8s.io",
-        "v1",
-        "ValidatingWebhookConfiguration",
-    );
-    let resource = ApiResource::from_gvk_with_plural(&kind, "validatingwebhookconfigurations");
-    let configurations: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let answer = configurations.delete(wake::WEBHOOKS, &DeleteParams::default()).await;
-    if let Err(error) = answer {
-        let name = wake::WEBHOOKS;
-        tracing::warn!("ValidatingWebhookConfiguration {name} stays, delete it: {error}");
+/// Removes `objects`, the last one first.
+pub(crate) async fn remove(client: &Client, objects: &[Value]) {
+    for object in objects.iter().rev() {
+        let (kind, name, api) = place(client, object);
+        match api.delete(name, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == NOT_FOUND => {}
+            Err(error) => tracing::warn!("{kind} {name} stays, delete it: {error}"),
+        }
     }
 }
 

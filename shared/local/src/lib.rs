@@ -29,5 +29,5 @@ pub use error::LocalError;
 pub use functions::LocalFunctions;
 pub use lines::{LogLine, log_to};
 pub use machines::{Machines, node_name};
-pub use session::{ApiServer, LocalOptions, LocalReady, MakeWebhooks, run};
+pub use session::{ApiServer, LocalOptions, LocalReady, MakeCalls, run};
 pub use world::LocalWorld;

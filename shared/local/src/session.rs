@@ -46,8 +46,9 @@ pub enum ApiServer {
     Running(PathBuf),
 }
 
-/// The webhooks that call `wake` at a URL, whose certificate the given authorities vouch for.
-pub type MakeWebhooks = fn(url: &str, ca_bundle: &str) -> Value;
+/// What has the API server call `wake` at a URL, whose certificate the given authorities vouch for, in the order in which
+/// it is applied.
+pub type MakeCalls = fn(url: &str, ca_bundle: &str) -> Vec<Value>;
 
 /// What can be said about a cluster on this machine.
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ pub struct LocalOptions {
     /// What is installed: definitions, roles, bindings.
     pub objects: Vec<Value>,
     /// What has the API server call `wake`; none: the functions look by themselves only.
-    pub webhooks: Option<MakeWebhooks>,
+    pub calls: Option<MakeCalls>,
     /// The settings of the functions.
     pub settings: Settings,
     /// From a launch to the node of the machine.
@@ -142,8 +143,8 @@ struct Parts {
     machines: Option<Machines>,
     /// Once the functions may act there.
     client: Option<Client>,
-    /// The API server that has webhooks of ours.
-    called_by: Option<Client>,
+    /// The API server that has objects which make it call `wake`, and these.
+    called_by: Option<(Client, Vec<Value>)>,
     is_ours: bool,
 }
 
@@ -230,11 +231,12 @@ impl Parts {
         client: &Client,
     ) -> Result<(Settings, Option<(WakeServer, WakeKey)>), LocalError> {
         let mut settings = options.settings.clone();
-        let Some(webhooks) = options.webhooks else { return Ok((settings, None)) };
+        let Some(calls) = options.calls else { return Ok((settings, None)) };
         let (server, key) = (WakeServer::listen()?, wake::new_key()?);
         let url = with_path(server.url(), &key.path(&options.cluster, lines::present()));
-        self.called_by = Some(client.clone());
-        install::apply(client, &[webhooks(&url, server.ca_bundle())]).await?;
+        let calls = calls(&url, server.ca_bundle());
+        let (_, applied) = self.called_by.insert((client.clone(), calls));
+        install::apply(client, applied).await?;
         settings.has_wake = true;
         settings.wake_key = Some(key.clone());
         Ok((settings, Some((server, key))))
@@ -259,8 +261,8 @@ impl Parts {
 
     async fn stop(self) {
         if !self.is_ours {
-            if let Some(client) = &self.called_by {
-                install::remove_webhooks(client).await;
+            if let Some((client, applied)) = &self.called_by {
+                install::remove(client, applied).await;
             }
             if let Some(machines) = &self.machines {
                 machines.leave().await;

@@ -21,6 +21,8 @@ pub use webhooks::{WakeWebhooks, with_path};
 
 /// The ValidatingWebhookConfiguration, and the end of the names of its webhooks.
 pub const WEBHOOKS: &str = "journeyman";
+/// The FlowSchema and the PriorityLevelConfiguration of kube-scheduler's events.
+pub const EVENTS_PRIORITY: &str = "journeyman-scheduler-events";
 
 /// Between two passes of a function that one process of `wake` asks for: requests within this time share a pass.
 pub const CALLS_APART: SignedDuration = SignedDuration::from_secs(1);

@@ -19,15 +19,14 @@ import (
 	"time"
 )
 
-// settings are the sizes of one measurement.
+// settings are what is measured, and its sizes.
 type settings struct {
+	parts, variants                    []string
+	withoutPriority                    bool
 	rounds, unschedulable, schedulable int
 	updates, updateSeconds, pending    int
 	requests                           int
 }
-
-// variants are what answers the API server, the first of which is nothing.
-var variants = []string{"none", "quick", "slow", "full", "dead"}
 
 // figures are the results of one variant in one round, by name.
 type figures map[string]float64
@@ -36,7 +35,10 @@ func main() {
 	log.SetFlags(0)
 	var s settings
 	kubeconfig := flag.String("kubeconfig", "", "administrator's kubeconfig with a token")
-	webhooks := flag.String("webhooks", "", "file with the ValidatingWebhookConfiguration of an installation")
+	calls := flag.String("calls", "", "file with the objects of an installation that make the API server call wake, a list")
+	parts := flag.String("parts", "schedule,update,others", "what is measured")
+	variants := flag.String("variants", "none,quick,slow,full,dead", "what answers the API server; the first is compared with")
+	flag.BoolVar(&s.withoutPriority, "without-priority", false, "leave events at the priority level of the scheduler")
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds of all variants")
 	flag.IntVar(&s.unschedulable, "unschedulable", 1000, "pods that fit no node, in each round and variant")
 	flag.IntVar(&s.schedulable, "schedulable", 200, "pods that fit, at the same time")
@@ -50,14 +52,16 @@ func main() {
 	check(err)
 	stub, err := startStub()
 	check(err)
-	configuration, err := os.ReadFile(*webhooks)
+	s.parts, s.variants = strings.Split(*parts, ","), strings.Split(*variants, ",")
+	world := &world{api: api, stub: stub, settings: s}
+	written, err := os.ReadFile(*calls)
 	check(err)
-	world := &world{api: api, stub: stub, webhooks: configuration, settings: s}
+	check(json.Unmarshal(written, &world.calls))
 	check(world.prepare())
 
 	all := map[string][]figures{}
 	for round := range s.rounds {
-		order := slices.Clone(variants)
+		order := slices.Clone(s.variants)
 		rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, variant := range order {
 			found, err := world.measure(variant)
@@ -67,13 +71,14 @@ func main() {
 			fmt.Printf("round %d %-5s %s\n", round+1, variant, line)
 		}
 	}
-	report(all)
+	report(s.variants, all)
 }
 
-// report prints medians, and of the ratios to "none" of the same round the median and the range.
-func report(all map[string][]figures) {
+// report prints medians, and of the ratios to the first variant of the same round the median and the range.
+func report(variants []string, all map[string][]figures) {
+	first := all[variants[0]]
 	var names []string
-	for name := range all["none"][0] {
+	for name := range first[0] {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -83,12 +88,12 @@ func report(all map[string][]figures) {
 			var values, ratios []float64
 			for round, found := range all[variant] {
 				values = append(values, found[name])
-				ratios = append(ratios, found[name]/all["none"][round][name])
+				ratios = append(ratios, found[name]/first[round][name])
 			}
 			slices.Sort(values)
 			slices.Sort(ratios)
-			fmt.Printf("  %-5s %10.2f   %6.3f of none (%.3f to %.3f)\n", variant, middle(values),
-				middle(ratios), ratios[0], ratios[len(ratios)-1])
+			fmt.Printf("  %-5s %10.2f   %6.3f of %s (%.3f to %.3f)\n", variant, middle(values),
+				middle(ratios), variants[0], ratios[0], ratios[len(ratios)-1])
 		}
 	}
 }

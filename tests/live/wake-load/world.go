@@ -1,20 +1,20 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	namespace     = "/api/v1/namespaces/wake-load"
-	pods          = namespace + "/pods"
-	events        = "/apis/events.k8s.io/v1/namespaces/wake-load/events"
-	configuration = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/journeyman"
+	namespace = "/api/v1/namespaces/wake-load"
+	pods      = namespace + "/pods"
+	events    = "/apis/events.k8s.io/v1/namespaces/wake-load/events"
 
 	// Nodes with room for more pods than are created.
 	nodes, podsOfNode = 100, 110
@@ -27,13 +27,20 @@ const (
 // world is the cluster that is measured.
 type world struct {
 	settings
-	api      *api
-	stub     *stub
-	webhooks []byte
-	created  int
+	api     *api
+	stub    *stub
+	calls   []object
+	created int
 }
 
 type object = map[string]any
+
+// collections are where the objects of an installation's calls are, by kind.
+var collections = map[string]string{
+	"PriorityLevelConfiguration":     "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
+	"FlowSchema":                     "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+	"ValidatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+}
 
 // prepare makes what pods need: no controller runs.
 func (w *world) prepare() error {
@@ -80,45 +87,56 @@ func (w *world) podOf(fits bool) (string, object) {
 	return name, object{"metadata": object{"name": name}, "spec": spec}
 }
 
-// measure has the API server call what variant says, and measures all.
+// measure has the API server call what variant says, and measures the parts.
 func (w *world) measure(variant string) (figures, error) {
+	parts := map[string]func(figures) error{"schedule": w.schedule, "update": w.update, "others": w.others}
 	found := figures{}
-	for _, part := range []func(figures) error{
-		func(figures) error { return w.call(variant) }, w.schedule, w.update, w.others,
-	} {
-		if err := part(found); err != nil {
-			return nil, fmt.Errorf("%s: %w", variant, err)
+	err := w.call(variant)
+	for _, name := range w.parts {
+		part, isKnown := parts[name]
+		if !isKnown {
+			return nil, fmt.Errorf("no part is called %s", name)
 		}
+		if err == nil {
+			err = part(found)
+		}
+		if err == nil {
+			err = w.clear()
+		}
+	}
+	if err == nil {
+		err = w.rest()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", variant, err)
 	}
 	return found, nil
 }
 
-// call writes the webhooks that variant says, and waits until the API server goes by them.
+// call writes what variant says, and waits until the API server goes by it.
 func (w *world) call(variant string) error {
-	if _, err := w.api.do(http.MethodDelete, configuration, nil); err != nil {
-		return err
+	for _, part := range slices.Backward(w.calls) {
+		name := part["metadata"].(object)["name"].(string)
+		if _, err := w.api.do(http.MethodDelete, collections[part["kind"].(string)]+"/"+name, nil); err != nil {
+			return err
+		}
 	}
 	if variant == "none" {
 		return w.until(func(calls bool) bool { return !calls })
 	}
-	var written struct {
-		object
-		Webhooks []object `json:"webhooks"`
-	}
-	var whole object
-	if err := json.Unmarshal(w.webhooks, &written); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(w.webhooks, &whole); err != nil {
-		return err
-	}
-	for _, webhook := range written.Webhooks {
-		webhook["clientConfig"] = object{"url": w.stub.url + "/" + variant, "caBundle": w.stub.bundle}
-	}
-	whole["webhooks"] = written.Webhooks
-	at, _, _ := strings.Cut(configuration, "/journeyman")
-	if _, err := w.api.do(http.MethodPost, at, whole); err != nil {
-		return err
+	for _, part := range w.calls {
+		kind := part["kind"].(string)
+		if w.withoutPriority && kind != "ValidatingWebhookConfiguration" {
+			continue
+		}
+		webhooks, _ := part["webhooks"].([]any)
+		for _, webhook := range webhooks {
+			client := object{"url": w.stub.url + "/" + variant, "caBundle": w.stub.bundle}
+			webhook.(object)["clientConfig"] = client
+		}
+		if _, err := w.api.do(http.MethodPost, collections[kind], part); err != nil {
+			return err
+		}
 	}
 	return w.until(func(calls bool) bool { return calls })
 }
@@ -203,6 +221,10 @@ func (w *world) schedule(found figures) error {
 	if err := <-ready; err != nil {
 		return err
 	}
+	before, err := w.flows()
+	if err != nil {
+		return err
+	}
 	began, calls := time.Now(), w.stub.calls.Load()
 	if err := <-w.work(jobs); err != nil {
 		return err
@@ -212,15 +234,65 @@ func (w *world) schedule(found figures) error {
 	}
 	found["pods found unschedulable a second"] = float64(w.unschedulable) / lastWaiting.Sub(began).Seconds()
 	found["pods scheduled a second"] = float64(w.schedulable) / lastBound.Sub(began).Seconds()
+	// One more than there were, so that every figure can be compared.
 	found["(calls of the stub)"] = float64(w.stub.calls.Load()-calls) + 1
-	return nil
+	after, err := w.flows()
+	found["(events with a priority of their own)"] = after.events - before.events + 1
+	found["(requests refused by priority and fairness)"] = after.refused - before.refused + 1
+	return err
+}
+
+// flows are counts of API priority and fairness since the start of the API server.
+type flows struct{ events, refused, ofEvents float64 }
+
+func (w *world) flows() (flows, error) {
+	text, err := w.api.do(http.MethodGet, "/metrics", nil)
+	if err != nil {
+		return flows{}, err
+	}
+	sum := func(metric, label string) (sum float64) {
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, metric+"{") && strings.Contains(line, label) {
+				value, _ := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]), 64)
+				sum += value
+			}
+		}
+		return sum
+	}
+	if sum("apiserver_flowcontrol_dispatched_requests_total", "") == 0 {
+		return flows{}, fmt.Errorf("the API server runs without API priority and fairness")
+	}
+	return flows{
+		events:   sum("apiserver_flowcontrol_dispatched_requests_total", `flow_schema="journeyman-scheduler-events"`),
+		refused:  sum("apiserver_flowcontrol_rejected_requests_total", ""),
+		ofEvents: sum("apiserver_request_total", `resource="events"`),
+	}, nil
+}
+
+// rest has the API server call nothing, and waits until no event is on its way: kube-scheduler sends those that waited
+// for `wake`, or were refused, for some time.
+func (w *world) rest() error {
+	if err := w.call("none"); err != nil {
+		return err
+	}
+	last := -1.0
+	for began, since := time.Now(), time.Now(); time.Since(since) < 3*time.Second; time.Sleep(500 * time.Millisecond) {
+		now, err := w.flows()
+		if err != nil {
+			return err
+		}
+		if now.ofEvents != last {
+			last, since = now.ofEvents, time.Now()
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("events of kube-scheduler within %s after its pods are gone", patience)
+		}
+	}
+	return w.clear()
 }
 
 // update measures updates of pods at a fixed rate, each from when it is due, while pods become unschedulable.
 func (w *world) update(found figures) error {
-	if err := w.clear(); err != nil {
-		return err
-	}
 	var names []string
 	for range 200 {
 		name, pod := w.podOf(true)
@@ -255,7 +327,7 @@ func (w *world) update(found figures) error {
 	}
 	found["ms of an update of a pod, p99"] = quantile(took, 0.99)
 	found["ms of an update of a pod, median"] = quantile(took, 0.5)
-	return w.clear()
+	return nil
 }
 
 // others measures requests that the conditions do not let through, one after the other: events of other reasons are
@@ -283,7 +355,7 @@ func (w *world) others(found figures) error {
 	found["ms of another event, median"] = quantile(ofEvents, 0.5)
 	found["ms of a new pod, median"] = quantile(create, 0.5)
 	found["ms of a patch of a pod, median"] = quantile(patch, 0.5)
-	return w.clear()
+	return nil
 }
 
 // clear removes pods and events, and waits until kube-scheduler has nothing left to do.

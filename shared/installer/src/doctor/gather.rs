@@ -8,7 +8,7 @@ use model::{
     Function, SecurityGroupId, SubnetId,
     join::{JoinNetwork, JoiningInstance},
     node_class::ListedNodeClass,
-    wake::WEBHOOKS,
+    wake::{EVENTS_PRIORITY, WEBHOOKS},
 };
 use report::error::{BadInput, CommandError};
 use serde_json::{Value, json};
@@ -154,8 +154,12 @@ impl InstallationClients {
     fn waking(&self, functions: &LiveAnswer<Vec<Value>>) -> LiveAnswer<Waking> {
         let cluster = self.cluster()?;
         let Some(webhooks) = cluster.object(&kinds::WEBHOOKS, None, WEBHOOKS)? else {
-            return Ok(Waking { webhooks: None, function_url: None, probed: None, called: None });
+            return Ok(Waking::default());
         };
+        let mut has_priority = true;
+        for kind in [kinds::FLOW_SCHEMAS, kinds::PRIORITY_LEVELS] {
+            has_priority &= cluster.object(&kind, None, EVENTS_PRIORITY)?.is_some();
+        }
         let functions = functions.as_ref().map_err(Clone::clone)?;
         let function_url = match steps::function(functions, Function::Wake) {
             Some(function) => self.account()?.function_url(text(function, "/FunctionName"))?,
@@ -166,7 +170,7 @@ impl InstallationClients {
         let called = probed
             .is_none()
             .then(|| live::called(client("url"), client("caBundle"), &probe::review()));
-        Ok(Waking { webhooks: Some(webhooks), function_url, probed, called })
+        Ok(Waking { webhooks: Some(webhooks), has_priority, function_url, probed, called })
     }
 
     fn rbac(&self) -> LiveAnswer<Vec<Value>> {

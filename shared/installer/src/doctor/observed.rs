@@ -70,10 +70,12 @@ impl Observed {
 }
 
 /// The way from the API server to `wake`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waking {
     /// The ValidatingWebhookConfiguration; without it nothing else is looked at.
     pub webhooks: Option<Value>,
+    /// Whether kube-scheduler's events have a FlowSchema and a PriorityLevelConfiguration of their own.
+    pub has_priority: bool,
     /// The URL of the stack's function `wake`. `None`: it has none, or is behind another URL than one of Lambda.
     pub function_url: Option<String>,
     /// How long the API server took for a probe that `wake` answered. `None`: no answer of `wake` came.

@@ -90,6 +90,7 @@ pub mod kinds {
     const DEVICES: (&str, &str) = ("resource.k8s.io", "v1");
     const ADMISSION: (&str, &str) = ("admissionregistration.k8s.io", "v1");
     const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
+    const FLOW_CONTROL: (&str, &str) = ("flowcontrol.apiserver.k8s.io", "v1");
     const KARPENTER: (&str, &str) = ("karpenter.sh", "v1");
 
     pub const NODE_POOLS: ObjectKind = custom(KARPENTER, "nodepools", "NodePool");
@@ -129,8 +130,9 @@ pub mod kinds {
         built_in(RBAC, "clusterrolebindings", "ClusterRoleBinding");
     pub const ROLES: ObjectKind = built_in(RBAC, "roles", "Role");
     pub const ROLE_BINDINGS: ObjectKind = built_in(RBAC, "rolebindings", "RoleBinding");
-    pub const FLOW_SCHEMAS: ObjectKind =
-        built_in(("flowcontrol.apiserver.k8s.io", "v1"), "flowschemas", "FlowSchema");
+    pub const FLOW_SCHEMAS: ObjectKind = built_in(FLOW_CONTROL, "flowschemas", "FlowSchema");
+    pub const PRIORITY_LEVELS: ObjectKind =
+        built_in(FLOW_CONTROL, "prioritylevelconfigurations", "PriorityLevelConfiguration");
     pub const WEBHOOKS: ObjectKind =
         built_in(ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration");
     pub const POLICIES: ObjectKind =
@@ -177,6 +179,7 @@ pub mod kinds {
         ROLES,
         ROLE_BINDINGS,
         FLOW_SCHEMAS,
+        PRIORITY_LEVELS,
         WEBHOOKS,
         POLICIES,
         POLICY_BINDINGS,

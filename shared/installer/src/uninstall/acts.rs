@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use model::{lease::LEDGER_LEASE, wake::WEBHOOKS, words::counted};
+use model::{lease::LEDGER_LEASE, words::counted};
 use serde_json::Value;
 
 use crate::{
     doctor::observed::{name, text},
     live::{Manifests, ObjectKind, kinds},
+    wake,
 };
 
 /// What becomes of the nodes.
@@ -75,8 +76,8 @@ pub enum Act {
     },
     /// The instance profile is gone.
     DeleteProfile(String),
-    /// The API server calls `wake` no more.
-    DeleteWebhooks,
+    /// The API server calls `wake` no more, and kube-scheduler's events have the priority of all its requests.
+    DeleteCalls,
     /// Objects that an installation put into the cluster are gone.
     DeleteManifests(Manifests),
     /// The functions' lease is gone.
@@ -124,10 +125,7 @@ impl fmt::Display for Act {
                 "journeyman {} | kubectl delete --ignore-not-found --filename -",
                 manifests.command()
             ),
-            Self::DeleteWebhooks => {
-                let kind = kinds::WEBHOOKS;
-                write!(f, "kubectl delete {kind} {WEBHOOKS} --ignore-not-found")
-            }
+            Self::DeleteCalls => f.write_str(&wake::removal()),
             Self::DeleteLease => {
                 let (namespace, name) = LEASE;
                 write!(f, "kubectl delete lease {name} --namespace={namespace} --ignore-not-found")
@@ -191,7 +189,7 @@ pub fn acts(
         NodesAfter::Karpenters => {}
     }
     // While the stack goes, calls would only be waited for.
-    acts.push(Act::DeleteWebhooks);
+    acts.push(Act::DeleteCalls);
     acts.extend(stacks(functions, tables));
     // Nodes that stay need their profile, and Karpenter may use either.
     if nodes == NodesAfter::End {

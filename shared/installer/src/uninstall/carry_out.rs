@@ -2,7 +2,6 @@
 
 use std::io;
 
-use model::wake::WEBHOOKS;
 use serde_json::json;
 
 use super::acts::{Act, LEASE};
@@ -13,6 +12,7 @@ use crate::{
         AccountClient, ClusterClient, LiveAnswer, ObjectKind, StackState, TableState, kinds,
         namespace_of,
     },
+    wake,
 };
 
 /// Names that one line lists.
@@ -81,7 +81,9 @@ fn at_once(cluster: &ClusterClient, account: &AccountClient, act: &Act) -> LiveA
                 ObjectKind::of(object).ok_or_else(|| format!("an unknown kind: {object}"))?;
             cluster.delete(kind, namespace_of(object), name(object))
         }),
-        Act::DeleteWebhooks => cluster.delete(&kinds::WEBHOOKS, None, WEBHOOKS),
+        Act::DeleteCalls => {
+            wake::OBJECTS.iter().try_for_each(|(kind, name)| cluster.delete(kind, None, name))
+        }
         Act::DeleteLease => {
             let (namespace, lease) = LEASE;
             cluster.delete(&kinds::LEASES, Some(namespace), lease)

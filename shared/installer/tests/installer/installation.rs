@@ -56,7 +56,8 @@ fn identity() -> Identity {
 /// Webhooks that call `wake`.
 fn called() -> Waking {
     Waking {
-        webhooks: Some(wake::configuration(&format!("{WAKE_URL}{}", "a".repeat(64)), &[])),
+        webhooks: wake::objects(&format!("{WAKE_URL}{}", "a".repeat(64)), &[]).pop(),
+        has_priority: true,
         function_url: Some(WAKE_URL.to_owned()),
         probed: Some(Duration::from_millis(23)),
         called: None,

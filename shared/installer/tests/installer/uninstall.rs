@@ -44,7 +44,7 @@ fn nodes_end_before_the_functions_that_drain_them() {
         kubectl wait --for=delete nodeclaims.karpenter.sh --all --timeout=30m
         kubectl delete ec2nodeclasses.karpenter.k8s.aws --all --wait=false
         kubectl wait --for=delete ec2nodeclasses.karpenter.k8s.aws --all --timeout=30m
-        kubectl delete validatingwebhookconfigurations.admissionregistration.k8s.io journeyman --ignore-not-found
+        kubectl delete validatingwebhookconfigurations.admissionregistration.k8s.io/journeyman flowschemas.flowcontrol.apiserver.k8s.io/journeyman-scheduler-events prioritylevelconfigurations.flowcontrol.apiserver.k8s.io/journeyman-scheduler-events --ignore-not-found
         aws cloudformation delete-stack --stack-name jm
         aws cloudformation wait stack-delete-complete --stack-name jm
         aws dynamodb update-table --table-name jm-Table-B2 --no-deletion-protection-enabled
@@ -68,7 +68,7 @@ fn nodes_that_stay_are_let_go_once_the_functions_are_gone() {
         kubectl patch nodes ip-1 --type=merge --patch={"metadata":{"finalizers":null}}
         kubectl patch nodeclaims.karpenter.sh general-1 --type=merge --patch={"metadata":{"finalizers":null}}
         kubectl delete nodeclaims.karpenter.sh --all --wait=false
-        kubectl delete validatingwebhookconfigurations.admissionregistration.k8s.io journeyman --ignore-not-found
+        kubectl delete validatingwebhookconfigurations.admissionregistration.k8s.io/journeyman flowschemas.flowcontrol.apiserver.k8s.io/journeyman-scheduler-events prioritylevelconfigurations.flowcontrol.apiserver.k8s.io/journeyman-scheduler-events --ignore-not-found
         journeyman rbac --pod-deletion-costs | kubectl delete --ignore-not-found --filename -
         journeyman rbac | kubectl delete --ignore-not-found --filename -
         kubectl delete lease journeyman --namespace=kube-system --ignore-not-found"#]].assert_eq(&commands(&gone, NodesAfter::Stay, false).unwrap().join("\n"));

@@ -1,7 +1,10 @@
 //! The webhooks of `wake`: what they are, and which requests their conditions let through.
 
 use cel::{CelEnvironment, CelValue, Type};
-use installer::wake::{WakeArgs, conditions, configuration};
+use installer::{
+    live::ObjectKind,
+    wake::{OBJECTS, WakeArgs, conditions, objects},
+};
 use model::{
     ClusterName,
     wake::{AdmissionOperation, AdmissionRequest, WAKE_RULES, WakeKey, WakeRule},
@@ -12,14 +15,48 @@ const URL: &str = "https://abc.lambda-url.eu-west-1.on.aws/Zk3vQ9sLr0a-TtYw71bN_
 
 #[test]
 fn the_webhooks_are_those_of_the_rules() {
-    let webhooks = configuration(URL, &["kube-system".to_owned()]);
-    let text = serde_json::to_string_pretty(&webhooks).unwrap();
+    let objects = objects(URL, &["kube-system".to_owned()]);
+    let text = serde_json::to_string_pretty(&objects).unwrap();
     expect_test::expect_file!["wake.json"].assert_eq(&format!("{text}\n"));
+}
+
+/// The webhooks come last and go first: no event waits for `wake` without its own priority.
+#[test]
+fn what_is_applied_is_what_is_removed() {
+    let applied = objects(URL, &[]);
+    let name = |object: &Value| object["metadata"]["name"].as_str().unwrap().to_owned();
+    let applied =
+        applied.iter().rev().map(|object| (*ObjectKind::of(object).unwrap(), name(object)));
+    let removed = OBJECTS.map(|(kind, name)| (kind, name.to_owned()));
+    assert_eq!(applied.collect::<Vec<_>>(), removed);
+}
+
+/// The built-in FlowSchema takes the rest of what kube-scheduler asks, bindings and status patches among it.
+#[test]
+fn only_the_events_of_the_scheduler_have_their_own_seats() {
+    let [level, schema, _] = objects(URL, &[]).try_into().unwrap();
+    assert_eq!(level["kind"], "PriorityLevelConfiguration");
+    assert_eq!(level["spec"]["limited"]["borrowingLimitPercent"], 0, "no seats of others");
+    let spec = &schema["spec"];
+    assert_eq!(spec["priorityLevelConfiguration"]["name"], level["metadata"]["name"]);
+    assert!(spec["matchingPrecedence"].as_u64().unwrap() < 800, "before the built-in one");
+    let [rule] = spec["rules"].as_array().unwrap().as_slice() else { panic!("{spec}") };
+    let scheduler = json!([{"kind": "User", "user": {"name": "system:kube-scheduler"}}]);
+    assert_eq!(rule["subjects"], scheduler);
+    let [of_resources] = rule["resourceRules"].as_array().unwrap().as_slice() else {
+        panic!("{rule}")
+    };
+    assert_eq!(of_resources["resources"], json!(["events"]));
+    // The API groups are those whose events have webhooks.
+    let groups = WAKE_RULES.iter().filter(|rule| rule.resource == "events").map(|rule| rule.group);
+    let mut groups: Vec<&str> = groups.collect();
+    groups.sort_unstable();
+    assert_eq!(of_resources["apiGroups"], json!(groups));
 }
 
 #[test]
 fn no_webhook_can_hold_a_request_back() {
-    let configuration = configuration(URL, &[]);
+    let configuration = objects(URL, &[]).pop().unwrap();
     let webhooks = configuration["webhooks"].as_array().unwrap();
     assert_eq!(webhooks.len(), WAKE_RULES.len());
     for webhook in webhooks {
@@ -50,8 +87,8 @@ fn a_url_gets_the_secret_path_of_the_day() {
     ] {
         let args = WakeArgs { wake: Some(url.to_owned()), wake_except: vec!["a".to_owned()] };
         let wanted = args.wanted(Some(KEY)).unwrap().unwrap();
-        let expected = configuration(&format!("{place}/{path}"), &["a".to_owned()]);
-        assert_eq!(wanted.configuration(&cluster, now), expected);
+        let expected = objects(&format!("{place}/{path}"), &["a".to_owned()]);
+        assert_eq!(wanted.objects(&cluster, now), expected);
         assert!(!format!("{wanted:?}").contains(KEY), "a key is not printed");
     }
 }

@@ -65,18 +65,27 @@ fn a_stack_without_wake_and_a_cluster_without_its_webhooks_belong_together() {
             .retain(|function| !function["FunctionName"].as_str().unwrap().contains("Wake"));
     };
     let without_webhooks = |seen: &mut Observed| {
-        seen.waking = Ok(Waking { webhooks: None, function_url: None, probed: None, called: None });
+        seen.waking = Ok(Waking::default());
     };
     check(without_webhooks, "The cluster has no webhooks", "journeyman install demo --wake URL");
     check(
         without_function,
         "The API server calls abc.lambda-url.us-west-2.on.aws, and the stack has no function `wake`",
-        "kubectl delete validatingwebhookconfiguration journeyman",
+        "kubectl delete validatingwebhookconfigurations.admissionregistration.k8s.io/journeyman flowschemas",
     );
     let mut neither = whole();
     without_function(&mut neither);
     without_webhooks(&mut neither);
     assert!(matches!(verdict(&neither), StepVerdict::NotNeeded(_)));
+}
+
+#[test]
+fn events_that_take_the_seats_of_bindings_are_found() {
+    check(
+        |seen| waking(seen).has_priority = false,
+        "kube-scheduler's events have no priority level of their own",
+        "journeyman install demo --wake URL",
+    );
 }
 
 #[test]

@@ -9,10 +9,10 @@ use super::{
     account::function,
     told,
 };
-use crate::live::UrlAnswer;
+use crate::{live::UrlAnswer, wake::removal};
 
-const READ_CURE: &str = "Use a user that may get ValidatingWebhookConfigurations and create events in the namespace default, \
-                         and credentials with the right lambda:GetFunctionUrlConfig.";
+const READ_CURE: &str = "Use a user that may get ValidatingWebhookConfigurations, FlowSchemas and PriorityLevelConfigurations and \
+                         create events in the namespace default, and credentials with the right lambda:GetFunctionUrlConfig.";
 const LOG: &str = "Look into the log of `wake`.";
 
 /// A probe comes back through the webhooks, or the first thing that keeps it from doing so.
@@ -35,7 +35,7 @@ pub(super) fn called(seen: &Observed) -> Judged {
     if !is_deployed {
         return Ok(StepVerdict::wrong(
             format!("The API server calls {}, and the stack has no function `wake`.", host(url)),
-            "Deploy the stack with WakeKey, or kubectl delete validatingwebhookconfiguration journeyman.",
+            format!("Deploy the stack with WakeKey, or {}.", removal()),
         ));
     }
     if let Some(deployed) =
@@ -47,6 +47,13 @@ pub(super) fn called(seen: &Observed) -> Judged {
                 host(url),
                 host(deployed)
             ),
+            install,
+        ));
+    }
+    if !waking.has_priority {
+        return Ok(StepVerdict::wrong(
+            "kube-scheduler's events have no priority level of their own: while `wake` does not answer, they take the \
+             seats of its bindings.",
             install,
         ));
     }

@@ -120,13 +120,13 @@ pub fn removal() -> String {
 pub fn objects(url: &str, except: &[String]) -> Vec<Value> {
     let webhooks: Vec<Value> = WAKE_RULES.iter().map(|rule| webhook(rule, url, except)).collect();
     vec![
-        object(&kinds::PRIORITY_LEVELS, EVENTS_PRIORITY, "spec", priority_level()),
-        object(&kinds::FLOW_SCHEMAS, EVENTS_PRIORITY, "spec", flow_schema()),
-        object(&kinds::WEBHOOKS, WEBHOOKS, "webhooks", webhooks.into()),
+        object(&kinds::PRIORITY_LEVELS, EVENTS_PRIORITY, "spec", &priority_level()),
+        object(&kinds::FLOW_SCHEMAS, EVENTS_PRIORITY, "spec", &flow_schema()),
+        object(&kinds::WEBHOOKS, WEBHOOKS, "webhooks", &webhooks.into()),
     ]
 }
 
-fn object(kind: &ObjectKind, name: &str, field: &str, value: Value) -> Value {
+fn object(kind: &ObjectKind, name: &str, field: &str, value: &Value) -> Value {
     json!({
         "apiVersion": kind.api_version(),
         "kind": kind.name,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -361,8 +362,20 @@ func (w *world) others(found figures) error {
 // clear removes pods and events, and waits until kube-scheduler has nothing left to do.
 func (w *world) clear() error {
 	for _, path := range []string{pods, events} {
-		if _, err := w.api.do(http.MethodDelete, path+"?gracePeriodSeconds=0", nil); err != nil {
-			return err
+		// The API server ends a request after a minute, however much it has to delete.
+		for left := 1; left > 0; {
+			if _, err := w.api.do(http.MethodDelete, path+"?gracePeriodSeconds=0&limit=500", nil); err != nil {
+				return err
+			}
+			var page struct{ Items []json.RawMessage }
+			said, err := w.api.do(http.MethodGet, path+"?limit=1", nil)
+			if err == nil {
+				err = json.Unmarshal(said, &page)
+			}
+			if err != nil {
+				return err
+			}
+			left = len(page.Items)
 		}
 	}
 	time.Sleep(2 * time.Second)

@@ -25,8 +25,9 @@ use model::{
 
 use crate::{
     AwsForensics, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market,
-    Ec2Templates, EksClusters, FunctionNames, IamProfiles, OtlpCollector, QueueUrls, SqsMailbox,
-    lambda::LambdaFunctions, pricing::Prices, ssm::Parameters, zonal_shift::ZonalShifts,
+    Ec2Templates, EksClusters, FunctionNames, IamProfiles, OtlpCollector, QueueUrls, S3Bucket,
+    SqsMailbox, lambda::LambdaFunctions, pricing::Prices, ssm::Parameters,
+    zonal_shift::ZonalShifts,
 };
 
 /// What the SDKs allow a connection by themselves.
@@ -217,6 +218,11 @@ impl Account {
         let config = self.config(Service::Lambda);
         let functions = LambdaFunctions::new(&config, &self.region, self.credentials(), names);
         SqsMailbox::new(aws_sdk_sqs::Client::new(&self.config(Service::Sqs)), urls, functions)
+    }
+
+    /// The bucket called `name`, which the account with the number `owner` must own.
+    pub fn bucket(&self, name: &str, owner: &str) -> S3Bucket {
+        S3Bucket::new(&self.config, &self.region, self.credentials(), (name, owner))
     }
 
     /// Instances.

@@ -9,10 +9,7 @@ use aws_credential_types::{
     Credentials,
     provider::{ProvideCredentials as _, SharedCredentialsProvider},
 };
-use aws_sigv4::{
-    http_request::{SignableBody, SignableRequest, SigningSettings, sign},
-    sign::v4,
-};
+use aws_sigv4::http_request::SigningSettings;
 use aws_smithy_runtime_api::{
     box_error::BoxError,
     client::{
@@ -24,7 +21,10 @@ use aws_smithy_types::byte_stream::ByteStream;
 use ports::{Fault, PortError};
 use serde_json::Value;
 
-use crate::fault::refused;
+use crate::{
+    fault::refused,
+    signing::{Signable, Signer},
+};
 
 const CONTENT_TYPE: &str = "application/x-amz-json-1.1";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -170,26 +170,14 @@ fn signed(
     let method = if body.is_some() { "POST" } else { "GET" };
     let of_body = body.is_some().then_some(("content-type", CONTENT_TYPE));
     let headers: Vec<_> = of_body.into_iter().chain(headers.iter().copied()).collect();
-    let identity = credentials.into();
-    let parameters = v4::SigningParams::builder()
-        .identity(&identity)
-        .region(region)
-        .name(operation.service)
-        .time(now)
-        .settings(SigningSettings::default())
-        .build()?
-        .into();
-    let text = body.as_deref().unwrap_or_default();
-    let signable = SignableBody::Bytes(text.as_bytes());
-    let signable = SignableRequest::new(method, &url, headers.iter().copied(), signable)?;
-    let (instructions, _) = sign(signable, &parameters)?.into_parts();
-    let mut request = HttpRequest::new(text.to_owned().into());
-    request.set_method(method)?;
-    request.set_uri(url)?;
-    for (name, value) in headers.iter().copied().chain(instructions.headers()) {
-        request.headers_mut().insert(name.to_owned(), value.to_owned());
-    }
-    Ok(request)
+    let content = body.as_deref().unwrap_or_default().as_bytes().to_vec();
+    let settings = SigningSettings::default();
+    Signer { service: operation.service, region, settings, credentials, now }.signed(Signable {
+        method,
+        url,
+        headers: &headers,
+        content,
+    })
 }
 
 /// What a service answered.

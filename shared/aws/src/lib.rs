@@ -24,6 +24,8 @@ mod lambda;
 mod pricing;
 #[cfg(test)]
 mod rights_tests;
+mod s3;
+mod signing;
 mod sqs;
 mod ssm;
 #[cfg(test)]
@@ -38,4 +40,5 @@ pub use eks::{Connection, EksClusters};
 pub use forensics::AwsForensics;
 pub use iam::IamProfiles;
 pub use lambda::FunctionNames;
+pub use s3::S3Bucket;
 pub use sqs::{QueueUrls, SqsMailbox};

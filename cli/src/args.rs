@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use installer::{
+    deploy::DeployArgs,
     doctor::DoctorArgs,
     handover::{AdoptArgs, ReleaseArgs},
     install::InstallArgs,
@@ -16,7 +17,7 @@ use crate::{
     get::GetArgs,
     hash::HashArgs,
     local::LocalArgs,
-    options::{CompletionsArgs, VersionArgs},
+    options::{CompletionsArgs, ManArgs},
     plan::PlanArgs,
     rbac::RbacArgs,
     render::RenderArgs,
@@ -25,6 +26,7 @@ use crate::{
     simulate::SimulateArgs,
     template::TemplateArgs,
     validate::ValidateArgs,
+    version::{self, VersionArgs},
 };
 
 /// Karpenter without the controller.
@@ -32,10 +34,10 @@ use crate::{
 /// Journeyman launches, disrupts and terminates the nodes of an Amazon EKS cluster from AWS Lambda
 /// functions. It uses Karpenter's own objects: NodePool, EC2NodeClass, NodeClaim. Use `plan` to see
 /// what Journeyman would do with manifests or a running cluster, `simulate` to run it in virtual
-/// time, and `local` to run it on this machine. Only `install`, `uninstall`, `adopt` and `release`
-/// change a cluster or an AWS account, and they show their changes first.
+/// time, and `local` to run it on this machine. Only `deploy`, `install`, `uninstall`, `adopt` and
+/// `release` change a cluster or an AWS account, and they show their changes first.
 #[derive(Debug, Parser)]
-#[command(name = "journeyman", version, disable_help_subcommand = true)]
+#[command(name = "journeyman", version = version::text(), disable_help_subcommand = true)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -107,6 +109,13 @@ pub enum JourneymanCommand {
     /// facts`. Changes nothing. Exit codes: 0 same plan; 1 different plan; 2 bad input, an unknown
     /// decision, or facts that are missing or unreadable.
     Replay(ReplayArgs),
+    /// Deploy a release: the stack, and what it needs in the cluster.
+    ///
+    /// Does what `install` does, uploads the functions, creates or updates the CloudFormation stack
+    /// after showing its changes, and does what `doctor` does. Needs no AWS SAM. Exit codes: 0
+    /// stack and cluster are up to date, whatever `doctor` finds; 1 nothing was changed, or you did
+    /// not want all changes; 2 it failed, with the resource that failed first.
+    Deploy(Box<DeployArgs>),
     /// Install CRDs and RBAC roles in a cluster, after showing them.
     ///
     /// Applies what `crds` and `rbac` print, by server-side apply as field manager `journeyman`.
@@ -167,8 +176,14 @@ pub enum JourneymanCommand {
     /// completions zsh > "${fpath[1]}/_journeyman"`. For fish: `journeyman completions fish >
     /// ~/.config/fish/completions/journeyman.fish`. Exit codes: 0 printed; 2 cannot be written.
     Completions(CompletionsArgs),
-    /// Print the version.
+    /// Write the help as pages for `man`.
     ///
-    /// Exit codes: 0 printed; 2 cannot be written.
+    /// Writes a page for `journeyman` and one for each command. Exit codes: 0 written; 2 cannot be
+    /// written.
+    Man(ManArgs),
+    /// Print the version, and that of a cluster's stack.
+    ///
+    /// A live build also names the release of the stack of CLUSTER, or of the cluster of the
+    /// kubeconfig context. Exit codes: 0 printed; 2 cannot be written.
     Version(VersionArgs),
 }

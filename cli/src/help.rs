@@ -9,9 +9,12 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Try it on this machine", &["simulate", "local"]),
     ("See what would happen", &["plan", "shadow", "render", "catalog", "validate"]),
     ("See what happened", &["explain", "get", "replay"]),
-    ("Install and operate", &["install", "doctor", "uninstall", "crds", "rbac", "template"]),
+    (
+        "Install and operate",
+        &["deploy", "install", "doctor", "uninstall", "crds", "rbac", "template"],
+    ),
     ("Move to Journeyman, and back", &["convert", "hash", "adopt", "release"]),
-    ("Other", &["completions", "version"]),
+    ("Other", &["completions", "man", "version"]),
 ];
 
 /// Examples by command: what a line does, and the line.
@@ -142,6 +145,19 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "journeyman replay 4f1c2a9be0d35c77 --ledger ledger.jsonl",
         )],
     ),
+    (
+        "deploy",
+        &[
+            (
+                "Deploy the files of a release, or update the stack to it",
+                "journeyman deploy demo --release journeyman-0.1.0-stack",
+            ),
+            (
+                "Change a parameter of the stack",
+                "journeyman deploy demo --release journeyman-0.1.0-stack -p Packing=cheapest",
+            ),
+        ],
+    ),
     ("install", &[("Show the changes, ask, and apply them", "journeyman install demo")]),
     ("doctor", &[("Check the installation of a cluster", "journeyman doctor demo")]),
     (
@@ -180,7 +196,20 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("adopt", &[("Show the steps, ask, and carry them out", "journeyman adopt demo")]),
     ("release", &[("Show the steps, ask, and carry them out", "journeyman release demo")]),
     ("completions", &[("Load completions in this bash", "source <(journeyman completions bash)")]),
-    ("version", &[("Print the version", "journeyman version")]),
+    (
+        "man",
+        &[(
+            "Write the pages; `man pages/journeyman-plan.1` then shows one",
+            "journeyman man pages",
+        )],
+    ),
+    (
+        "version",
+        &[(
+            "Print the version of this command, and of the stack of a cluster",
+            "journeyman version demo",
+        )],
+    ),
 ];
 
 /// The groups of commands in the order of help: a title, and the names of its commands.

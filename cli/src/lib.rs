@@ -34,4 +34,5 @@ pub mod shadow;
 pub mod simulate;
 pub mod template;
 pub mod validate;
+pub mod version;
 mod workloads;

@@ -195,9 +195,13 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// Options of `version`: it has none.
-#[derive(Debug, clap::Args)]
-pub struct VersionArgs {}
+/// Options of `man`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ManArgs {
+    /// Directory for the pages; `man` creates it if it is missing.
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+}
 
 #[cfg(test)]
 mod tests {

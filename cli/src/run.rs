@@ -1,13 +1,13 @@
 //! Which command runs.
 
-use std::io::Write;
+use std::{fs, io::Write};
 
 use report::{command::RunCommand, error::CommandError, screen::Screen};
 
 use crate::{
     args::{Args, JourneymanCommand},
     help,
-    options::{CompletionsArgs, VersionArgs},
+    options::{CompletionsArgs, ManArgs},
 };
 
 impl RunCommand for Args {
@@ -27,6 +27,7 @@ impl RunCommand for Args {
             JourneymanCommand::Rbac(args) => args,
             JourneymanCommand::Template(args) => args,
             JourneymanCommand::Doctor(args) => args,
+            JourneymanCommand::Deploy(args) => &**args,
             JourneymanCommand::Install(args) => args,
             JourneymanCommand::Adopt(args) => args,
             JourneymanCommand::Release(args) => args,
@@ -34,6 +35,7 @@ impl RunCommand for Args {
             JourneymanCommand::Render(args) => args,
             JourneymanCommand::Catalog(args) => args,
             JourneymanCommand::Completions(args) => args,
+            JourneymanCommand::Man(args) => args,
             JourneymanCommand::Version(args) => args,
         };
         command.run(screen, out)
@@ -50,9 +52,12 @@ impl RunCommand for CompletionsArgs {
     }
 }
 
-impl RunCommand for VersionArgs {
-    fn run(&self, _: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
-        writeln!(out, "{}", help::command().render_version().trim_end())?;
+impl RunCommand for ManArgs {
+    fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
+        fs::create_dir_all(&self.directory)?;
+        clap_mangen::generate_to(help::command(), &self.directory)?;
+        let line = format!("The pages are in {}.", self.directory.display());
+        screen.lines(&line, &mut { out })?;
         Ok(true)
     }
 }

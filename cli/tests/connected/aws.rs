@@ -112,6 +112,7 @@ fn operation(request: &Request, form: &[(String, String)]) -> String {
     }
     let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
     match parts.as_slice() {
+        ["releases", ..] => "S3",
         ["clusters", _] => "DescribeCluster",
         ["clusters", _, "access-entries"] => "ListAccessEntries",
         ["clusters", _, "access-entries", ..] => "DescribeAccessEntry",

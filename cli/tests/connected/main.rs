@@ -29,6 +29,7 @@ mod api_server;
 mod asking;
 mod aws;
 mod connecting;
+mod deploying;
 mod installing;
 mod mistaking;
 mod planning;

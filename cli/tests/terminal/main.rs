@@ -144,11 +144,13 @@ const CALLS: &[Call] = &[
     complains("uninstall demo", 2, "journeyman uninstall: not in this build"),
     complains("adopt demo", 2, "journeyman adopt: not in this build"),
     complains("release demo", 2, "journeyman release: not in this build"),
+    complains("deploy demo --bucket a", 2, "journeyman deploy: not in this build"),
     complains("install demo", 2, "journeyman install: not in this build"),
     complains("doctor demo", 2, "journeyman doctor: not in this build"),
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
     answers("catalog --limit 3", "3 of "),
     answers("completions bash", "_journeyman()"),
+    answers("man pages", "The pages are in pages."),
     answers("version", concat!("journeyman ", env!("CARGO_PKG_VERSION"))),
 ];
 

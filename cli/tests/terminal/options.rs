@@ -257,6 +257,18 @@ const CALLS: &[Call] = &[
         2,
         "journeyman uninstall: not in this build",
     ),
+    complains(
+        "deploy demo --release pages --bucket releases --prefix a/ --stack-name s -p Packing=cheapest --diff \
+         --stack-only --wait 1 --pod-deletion-costs --region eu-west-1 --context east --kubeconfig ./nowhere \
+         --expect-server https://127.0.0.1",
+        2,
+        "journeyman deploy: not in this build",
+    ),
+    complains("deploy demo --bucket releases --yes", 2, "journeyman deploy: not in this build"),
+    answers(
+        "version demo --region eu-west-1 --context east --kubeconfig ./nowhere --expect-server https://127.0.0.1",
+        "journeyman ",
+    ),
     complains("install demo --yes", 2, "journeyman install: not in this build"),
     complains(
         "install demo --wake http://abc.on.aws/x",

@@ -81,12 +81,14 @@ const SHOWN: &[(i32, &str)] = &[
     (0, "get commands --ledger ledger.json"),
     (0, "get costs --ledger ledger.json"),
     (0, "replay {launch} --ledger ledger.json"),
+    (2, "deploy demo --bucket releases"),
     (2, "install demo"),
     (2, "doctor demo"),
     (2, "uninstall demo"),
     (0, "hash story"),
     (2, "adopt demo"),
     (2, "release demo"),
+    (0, "man pages"),
     (0, "version"),
 ];
 

@@ -63,13 +63,15 @@ fn a_command_that_is_misspelt_is_guessed() {
 }
 
 /// Commands whose answer has one form: files that programs read, steps that are shown and carried out, a version.
-const ONE_FORM: [&str; 11] = [
+const ONE_FORM: [&str; 13] = [
     "adopt",
     "completions",
     "convert",
     "crds",
+    "deploy",
     "install",
     "local",
+    "man",
     "rbac",
     "release",
     "template",

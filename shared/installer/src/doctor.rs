@@ -6,6 +6,7 @@ pub mod concurrency;
 pub mod gather;
 pub mod identity;
 pub mod observed;
+pub mod release;
 pub mod steps;
 
 use std::io::Write;

@@ -62,7 +62,7 @@ impl RunCommand for InstallArgs {
 }
 
 /// Like [`run`], with the user's `answers`; `None` without a terminal.
-fn run_with(
+pub(crate) fn run_with(
     args: &InstallArgs,
     answers: Option<&mut impl BufRead>,
     screen: Screen,

@@ -3,6 +3,7 @@
 //! What is judged and worked out before anything is done is pure. The clients of Kubernetes and AWS are compiled with
 //! the feature `live` only.
 
+pub mod deploy;
 pub mod doctor;
 pub mod found;
 pub mod handover;

@@ -151,3 +151,92 @@ pub struct TableState {
     /// Whether it cannot be deleted.
     pub is_protected: bool,
 }
+
+/// A stack as it is deployed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeployedStack {
+    /// How far CloudFormation is with it.
+    pub state: StackState,
+    /// Values by parameter; CloudFormation shows secrets as asterisks.
+    pub parameters: BTreeMap<String, String>,
+    /// Values by output.
+    pub outputs: BTreeMap<String, String>,
+}
+
+/// What a change set does to a stack as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deployment {
+    /// It creates the stack.
+    Create,
+    /// It updates the stack.
+    Update,
+}
+
+/// A parameter that a template declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateParameter {
+    /// Such as `ClusterName`.
+    pub name: String,
+    /// `None`: it needs a value.
+    pub default: Option<String>,
+    /// What it is for.
+    pub description: String,
+}
+
+/// Where the value of a parameter comes from; a parameter without an entry gets the template's default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParameterValue {
+    /// The command has it.
+    New(String),
+    /// The stack keeps its value.
+    Former,
+}
+
+/// Values by parameter.
+pub type ParameterValues = BTreeMap<String, ParameterValue>;
+
+/// How far a change set is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeSetState {
+    /// Such as `CREATE_COMPLETE`.
+    pub status: String,
+    /// Why it is so, in CloudFormation's words; often nothing.
+    pub reason: String,
+    /// What it changes, as soon as it is complete.
+    pub changes: Vec<ResourceChange>,
+}
+
+/// What a change set does to one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceChange {
+    /// Such as `Add`.
+    pub action: String,
+    /// The resource's name in the template.
+    pub name: String,
+    /// Such as `AWS::SQS::Queue`.
+    pub kind: String,
+    /// Whether it is replaced: `True`, `False`, `Conditional`; empty if it is new or removed.
+    pub replacement: String,
+}
+
+/// What happened to a resource of a stack, or to the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackEvent {
+    /// The resource's name in the template, or the stack's name.
+    pub name: String,
+    /// Such as `AWS::SQS::Queue`.
+    pub kind: String,
+    /// Such as `CREATE_FAILED`.
+    pub status: String,
+    /// Why, in CloudFormation's words; often nothing.
+    pub reason: String,
+}
+
+/// An S3 bucket of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketPlace {
+    /// Its name.
+    pub name: String,
+    /// Number of the account that owns it. S3 refuses calls if another account does.
+    pub owner: String,
+}

@@ -39,6 +39,7 @@ const CLI: &[Room] = &[
     ("rbac", &[]),
     ("records", &[]),
     ("template", &[]),
+    ("version", &[]),
     ("workloads", &[]),
     ("cards", &["workloads"]),
     ("get", &["records"]),
@@ -92,7 +93,7 @@ const CLI: &[Room] = &[
         "args",
         &[
             "catalog", "convert", "crds", "explain", "get", "hash", "local", "options", "plan",
-            "rbac", "render", "replay", "shadow", "simulate", "template", "validate",
+            "rbac", "render", "replay", "shadow", "simulate", "template", "validate", "version",
         ],
     ),
     ("help", &["args"]),
@@ -107,6 +108,7 @@ const INSTALLER: &[Room] = &[
     ("wake", &["live"]),
     ("doctor", &["found", "installation", "live", "named", "wake"]),
     ("install", &["doctor", "found", "installation", "live", "wake"]),
+    ("deploy", &["doctor", "found", "install", "installation", "live", "wake"]),
     ("handover", &["doctor", "found", "installation", "live"]),
     ("uninstall", &["doctor", "found", "installation", "live", "wake"]),
 ];

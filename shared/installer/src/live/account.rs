@@ -4,8 +4,10 @@
 //! Calls that are throttled or fail on the way are repeated by the SDKs.
 
 mod acts;
+mod bucket;
 mod market;
 mod network;
+mod stacks;
 mod table;
 
 use std::{borrow::Cow, collections::BTreeMap, time::Duration};

@@ -8,6 +8,7 @@
 
 mod api_server;
 mod changes;
+mod deploying;
 mod doctor;
 #[cfg(feature = "live")]
 mod failures;
@@ -16,6 +17,7 @@ mod gathered;
 mod handover;
 mod identity;
 mod installation;
+mod releases;
 mod uninstall;
 mod waiting;
 mod wake;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{
     super::concurrency,
     super::observed::{Observed, SPOT_ROLE, items, last_part, text},
+    super::release,
     Judged, StepFinding, StepVerdict,
     cluster::{granted, wants_spot},
     told,
@@ -20,7 +21,8 @@ const READ_CURE: &str =
     "Use credentials that may read this (AWS_PROFILE), and the cluster's region (--region).";
 const DEPLOY: &str = "sam deploy, as docs/install.md says.";
 /// Variables of the functions that are no settings of theirs.
-const OTHER_VARIABLES: [&str; 16] = [
+const OTHER_VARIABLES: [&str; 17] = [
+    release::VARIABLE,
     "JOURNEYMAN_CLUSTER_NAME",
     "JOURNEYMAN_CLUSTER_ENDPOINT",
     "JOURNEYMAN_CLUSTER_CA_BUNDLE",
@@ -173,7 +175,9 @@ pub(super) fn release(seen: &Observed) -> Judged {
             ));
         }
     }
-    let cure = format!("Build both of one commit, and deploy: {DEPLOY}");
+    let releases = release::of_functions(functions);
+    differences.extend(release::difference(release::of_command().as_deref(), &releases));
+    let cure = format!("Deploy functions and command of one release: {DEPLOY}");
     Ok(StepVerdict::of(differences, "all of this release", cure))
 }
 

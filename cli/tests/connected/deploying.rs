@@ -1,0 +1,229 @@
+//! `deploy`: files are uploaded, changes are shown and asked for, and then comes what `install` and `doctor` do.
+
+use std::{
+    fs,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use serde_json::json;
+
+use crate::{ApiServer, Aws, Place, api_server::CLUSTER_ROLES, aws::Call, server::Reply};
+
+/// Of `abc`.
+const CHECKSUM: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+/// An account without the stack at first.
+#[derive(Default)]
+struct Account {
+    is_deployed: AtomicBool,
+    /// Whether the next deployment fails.
+    is_broken: AtomicBool,
+    /// Bucket and keys in S3.
+    objects: Mutex<Vec<String>>,
+    /// Parameters of the last change set.
+    parameters: Mutex<Vec<(String, String)>>,
+}
+
+fn declared(name: &str, default: &str) -> String {
+    format!(
+        "<member><ParameterKey>{name}</ParameterKey>{default}<ParameterType>String</ParameterType>\
+         <Description>What {name} is for.</Description></member>"
+    )
+}
+
+fn event(id: &str, name: &str, kind: &str, status: &str, reason: &str) -> String {
+    format!(
+        "<member><StackId>s</StackId><StackName>journeyman</StackName><EventId>{id}</EventId>\
+         <LogicalResourceId>{name}</LogicalResourceId><ResourceType>{kind}</ResourceType>\
+         <Timestamp>2026-01-01T00:00:00Z</Timestamp><ResourceStatus>{status}</ResourceStatus>\
+         <ResourceStatusReason>{reason}</ResourceStatusReason></member>"
+    )
+}
+
+impl Account {
+    fn answer(&self, call: &Call<'_>, server: &str) -> Option<Reply> {
+        let query = |content: &str| {
+            let operation = call.operation;
+            let result = format!("<{operation}Result>{content}</{operation}Result>");
+            Some(Reply::ok(format!("<{operation}Response>{result}</{operation}Response>")))
+        };
+        match call.operation {
+            "S3" => Some(self.of_bucket(call)),
+            "ListFunctions" => Some(Reply::ok(json!({"Functions": []}))),
+            "GetCallerIdentity" => query("<Account>123456789012</Account>"),
+            "DescribeStacks" => self.stack(call),
+            "DescribeStackEvents" => {
+                query(&format!("<StackEvents>{}</StackEvents>", self.events()))
+            }
+            "GetTemplateSummary" => {
+                assert!(call.field("TemplateURL").contains("/journeyman/template-"));
+                let parameters = [
+                    declared("ClusterName", ""),
+                    declared("ArtifactBucket", ""),
+                    declared("ArtifactPrefix", "<DefaultValue></DefaultValue>"),
+                    declared("Architecture", "<DefaultValue>x86_64</DefaultValue>"),
+                    declared("Team", ""),
+                ];
+                query(&format!("<Parameters>{}</Parameters>", parameters.concat()))
+            }
+            "CreateChangeSet" => {
+                let field = |at: usize, name: &str| {
+                    call.field(&format!("Parameters.member.{at}.{name}")).to_owned()
+                };
+                let values =
+                    (1..=5).map(|at| (field(at, "ParameterKey"), field(at, "ParameterValue")));
+                *self.parameters.lock().expect("no thread panics") = values.collect();
+                query("<Id>c</Id><StackId>s</StackId>")
+            }
+            "DescribeChangeSet" => query(
+                "<Status>CREATE_COMPLETE</Status><Changes><member><Type>Resource</Type><ResourceChange>\
+                 <Action>Add</Action><LogicalResourceId>WakeFunction</LogicalResourceId>\
+                 <ResourceType>AWS::Lambda::Function</ResourceType></ResourceChange></member></Changes>",
+            ),
+            "ExecuteChangeSet" => {
+                self.is_deployed.store(true, Ordering::Relaxed);
+                query("")
+            }
+            "DeleteStack" | "DeleteChangeSet" => query(""),
+            _ => call.of_cluster(server),
+        }
+    }
+
+    fn of_bucket(&self, call: &Call<'_>) -> Reply {
+        let mut objects = self.objects.lock().expect("no thread panics");
+        assert_eq!(call.request.header("authorization").split('/').nth(3), Some("s3"));
+        let path = call.request.path.clone();
+        let status = match call.request.method.as_str() {
+            "HEAD" if objects.contains(&path) => 200,
+            "HEAD" => 404,
+            _ => {
+                objects.push(path);
+                200
+            }
+        };
+        Reply { status, ..Reply::ok("") }
+    }
+
+    fn stack(&self, call: &Call<'_>) -> Option<Reply> {
+        if !self.is_deployed.load(Ordering::Relaxed) {
+            return Some(
+                call.refused("ValidationError", "Stack with id journeyman does not exist"),
+            );
+        }
+        let is_broken = self.is_broken.load(Ordering::Relaxed);
+        let status = if is_broken { "ROLLBACK_COMPLETE" } else { "CREATE_COMPLETE" };
+        Some(Reply::ok(format!(
+            "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>journeyman</StackName>\
+             <StackStatus>{status}</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime>\
+             <Parameters><member><ParameterKey>ClusterName</ParameterKey><ParameterValue>demo</ParameterValue></member>\
+             </Parameters><Outputs><member><OutputKey>TableName</OutputKey><OutputValue>T</OutputValue></member>\
+             </Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>"
+        )))
+    }
+
+    fn events(&self) -> String {
+        let began =
+            event("1", "journeyman", "AWS::CloudFormation::Stack", "REVIEW_IN_PROGRESS", "");
+        if !self.is_deployed.load(Ordering::Relaxed) {
+            return began;
+        }
+        let denied = "not authorized";
+        event("3", "Queue", "AWS::SQS::Queue", "CREATE_FAILED", "Resource creation cancelled")
+            + &event("2", "WakeRole", "AWS::IAM::Role", "CREATE_FAILED", denied)
+            + &began
+    }
+
+    fn start(self: &Arc<Self>, server: &ApiServer) -> Aws {
+        let (account, server) = (Arc::clone(self), server.url.clone());
+        Aws::start(move |call| account.answer(call, &server))
+    }
+}
+
+/// A place with a release that has one function.
+fn place(name: &str, server: &ApiServer, aws: &Aws) -> Place {
+    let zip = |architecture: &str| format!("release/wake-{architecture}-{CHECKSUM}.zip");
+    let (arm, x86) = (zip("arm64"), zip("x86_64"));
+    let template = format!("{arm} {x86}");
+    let files = [("release/template.yaml", template.as_str()), (&arm, "abc"), (&x86, "abc")];
+    Place::new(name, &files).of(server).of_account(aws)
+}
+
+const DEPLOY: &str = "deploy demo --release release --bucket releases";
+
+#[test]
+fn a_release_is_deployed_and_installed() {
+    let (server, account) = (ApiServer::start(), Arc::new(Account::default()));
+    let aws = account.start(&server);
+    let place = place("deploy", &server, &aws);
+    place.run(DEPLOY).is(2, &["Nothing was done: without a terminal, add --yes."]);
+    assert_eq!(aws.log(), Vec::<String>::new());
+    let asked = format!("{DEPLOY} --parameter Team=a");
+    place.run_answering(&asked, "n").is(1, &["Apply this?", "Nothing was applied."]);
+    let stack_only = format!("{asked} --stack-only");
+    let declined = place.run_answering(&stack_only, "n");
+    declined.is(1, &["Create the S3 bucket releases", "Nothing was done."]);
+    let missing = place.run(&format!("{DEPLOY} --yes --stack-only"));
+    missing
+        .is(2, &["parameter Team has no default: add --parameter Team=VALUE (What Team is for.)"]);
+    let declined = place.run_answering(&stack_only, "n");
+    declined.is(1, &["create  WakeFunction  AWS::Lambda::Function", "The stack was not changed."]);
+    assert!(aws.log().contains(&"us-west-2 DeleteStack".to_owned()), "the empty stack goes");
+    assert!(server.objects(CLUSTER_ROLES).is_empty());
+    let done = place.run(&format!("{asked} --yes"));
+    done.is(
+        0,
+        &[
+            "Uploaded 0 of 1 zips to s3://releases/journeyman/ (1 were there).",
+            "The stack journeyman is deployed. Its outputs:",
+            "TableName  T",
+            "Applied. `journeyman doctor demo`",
+            "24 steps:",
+        ],
+    );
+    assert!(!server.objects(CLUSTER_ROLES).is_empty());
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let parameters = account.parameters.lock().expect("no thread panics").clone();
+    assert_eq!(
+        parameters,
+        [
+            pair("ArtifactBucket", "releases"),
+            pair("ArtifactPrefix", "journeyman/"),
+            pair("ClusterName", "demo"),
+            pair("Team", "a"),
+            pair("", ""),
+        ]
+    );
+    let objects = account.objects.lock().expect("no thread panics").clone();
+    assert_eq!(objects.len(), 3, "bucket, template and the zip of one architecture: {objects:?}");
+    assert_eq!(objects[2], format!("/releases/journeyman/wake-x86_64-{CHECKSUM}.zip"));
+}
+
+#[test]
+fn a_failed_deployment_names_the_first_failure() {
+    let (server, account) = (ApiServer::start(), Arc::new(Account::default()));
+    account.is_broken.store(true, Ordering::Relaxed);
+    let aws = account.start(&server);
+    let place = place("deploy-broken", &server, &aws);
+    let deploy = format!("{DEPLOY} --parameter Team=a --yes");
+    let failed = place.run(&deploy);
+    failed.is(2, &["ROLLBACK_COMPLETE. First failure: WakeRole (AWS::IAM::Role): CREATE_FAILED: not authorized"]);
+    place.run(&deploy).is(1, &["cannot be updated. Delete it, then deploy again"]);
+}
+
+#[test]
+fn a_stack_of_another_cluster_and_damaged_files_are_refused() {
+    let (server, account) = (ApiServer::start(), Arc::new(Account::default()));
+    account.is_deployed.store(true, Ordering::Relaxed);
+    let aws = account.start(&server);
+    let place = place("deploy-other", &server, &aws);
+    let other = place.run("deploy other --release release --bucket releases --yes --stack-only");
+    other.is(1, &["The stack journeyman is of cluster demo, not of other."]);
+    let zip = format!("release/wake-x86_64-{CHECKSUM}.zip");
+    fs::write(place.folder.join(zip), "damaged").expect("a file of the test");
+    let damaged = place.run(&format!("{DEPLOY} --yes --parameter Team=a"));
+    damaged.is(2, &["download the release again"]);
+    assert!(!aws.log().iter().any(|call| call.ends_with("ChangeSet")));
+}

@@ -37,7 +37,7 @@ use crate::{
     error::{Error, story},
     memory::ProcessMemory,
     pass::{each, sooner},
-    pulse::{Beating, Pass, Start, notify},
+    pulse::{Beating, Pass, Start, wake},
     recorder::Recorder,
     settings::Settings,
 };
@@ -72,7 +72,7 @@ pub struct LaunchPorts<'a, A: Adapters> {
     pub templates: &'a A::Templates,
     /// Where instances are launched.
     pub fleet: &'a A::Fleet,
-    /// The next beat, and `settle` for the claims that got an instance or are withdrawn.
+    /// The next beat, and `settle` for the claims that got an instance.
     pub mailbox: &'a A::Mailbox,
     /// What people are told of it.
     pub recorder: Recorder<'a, A>,
@@ -181,9 +181,8 @@ async fn pass<A: Adapters>(
     .await;
     let next_at = recorded.iter().filter_map(|recorded| recorded.again).min();
     let next_at = sooner(sooner(waiting, next_at), rest_at);
-    if recorded.iter().any(|recorded| recorded.is_any_concluded) {
-        // `settle` has read these counters when it showed the claims.
-        notify(ports.mailbox, &[Function::Settle], Signal::Called { anew: false }, at).await;
+    if recorded.iter().any(|recorded| recorded.is_any_launched) {
+        wake(ports.mailbox, &[Function::Settle], read, at).await;
     }
     Ok(Pass::whole(Report::default(), read, next_at))
 }

@@ -141,27 +141,17 @@ pub(crate) fn seconds_until(time: Timestamp, now: Timestamp) -> u32 {
     u32::try_from(millis.div_ceil(1_000)).unwrap_or(u32::MAX)
 }
 
-/// Wakes `functions` after a commit that made the counters `counters`.
+/// Wakes `functions` after a commit that made the counters `counters`. A failure costs at most the minute of their
+/// schedules, so that it is only logged.
 pub(crate) async fn wake(
     mailbox: &impl Mailbox,
     functions: &[Function],
     counters: Counters,
     at: &Invocation,
 ) {
-    notify(mailbox, functions, Signal::Wake(counters), at).await;
-}
-
-/// Sends `functions` the message `signal`. A failure costs at most the minute of their schedules, so that it is only
-/// logged.
-pub(crate) async fn notify(
-    mailbox: &impl Mailbox,
-    functions: &[Function],
-    signal: Signal,
-    at: &Invocation,
-) {
     let delivery = |function: &Function| Delivery {
         cluster: at.cluster.clone(),
-        message: Message::Pulse { function: *function, signal },
+        message: Message::Pulse { function: *function, signal: Signal::Wake(counters) },
         delay_seconds: 0,
     };
     let deliveries: Vec<Delivery> = functions.iter().map(delivery).collect();

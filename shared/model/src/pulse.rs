@@ -71,8 +71,7 @@ pub enum Signal {
     Beat(u64),
     /// A commit was made, and the counters were these afterwards.
     Wake(Counters),
-    /// Something that no counter counts: a request to the API server, of which `wake` was called (see [`crate::wake`]), or
-    /// what became of a launch.
+    /// A request to the API server, of which `wake` was called: see [`crate::wake`].
     Called {
         /// Whether the pass begins as if the last one had left nothing: what it looked at has changed.
         anew: bool,

@@ -26,13 +26,12 @@ use crate::{
 pub(super) struct Recorded {
     /// When it is looked at again; `None` is never.
     pub(super) again: Option<Timestamp>,
-    /// Whether any claim got its instance, or is withdrawn.
-    pub(super) is_any_concluded: bool,
+    pub(super) is_any_launched: bool,
 }
 
 impl Recorded {
     pub(super) fn again(at: Timestamp) -> Self {
-        Self { again: Some(at), is_any_concluded: false }
+        Self { again: Some(at), is_any_launched: false }
     }
 }
 
@@ -186,7 +185,7 @@ pub(super) async fn carry_out<A: Adapters>(
     at: &Invocation,
 ) -> Result<Recorded, Error> {
     let LaunchPorts { ledger, ref recorder, .. } = *ports;
-    let is_any_concluded = conclusion.is_any_launched() || !conclusion.withdrawn.is_empty();
+    let is_any_launched = conclusion.is_any_launched();
     let Conclusion { unavailable, shortages, .. } = &conclusion;
     if !unavailable.is_empty() || !shortages.is_empty() {
         ledger.mark_unavailable(&at.cluster, unavailable, shortages).await?;
@@ -196,7 +195,7 @@ pub(super) async fn carry_out<A: Adapters>(
         registrations::note(ledger, ended, at).await;
     }
     if write(ports, &conclusion, at).await? == WriteOutcome::Conflict {
-        return Ok(Recorded { again: conclusion.again_if_overtaken, is_any_concluded });
+        return Ok(Recorded { again: conclusion.again_if_overtaken, is_any_launched });
     }
     // Once the batch is done with: one that cannot be stored would hold its NodePool back again and again.
     if let Some((pool, refusals)) = &conclusion.refusals {
@@ -210,7 +209,7 @@ pub(super) async fn carry_out<A: Adapters>(
         }
     }
     recorder.note(conclusion.events);
-    Ok(Recorded { again: conclusion.again, is_any_concluded })
+    Ok(Recorded { again: conclusion.again, is_any_launched })
 }
 
 /// Stores the claims that changed, and withdraws the others. `Conflict` if another pass changed one of them first.

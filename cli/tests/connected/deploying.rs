@@ -54,7 +54,7 @@ impl Account {
             "S3" => Some(self.of_bucket(call)),
             "ListFunctions" => Some(Reply::ok(json!({"Functions": []}))),
             "GetCallerIdentity" => query("<Account>123456789012</Account>"),
-            "DescribeStacks" => self.stack(call),
+            "DescribeStacks" => Some(self.stack(call)),
             "DescribeStackEvents" => {
                 query(&format!("<StackEvents>{}</StackEvents>", self.events()))
             }
@@ -107,21 +107,19 @@ impl Account {
         Reply { status, ..Reply::ok("") }
     }
 
-    fn stack(&self, call: &Call<'_>) -> Option<Reply> {
+    fn stack(&self, call: &Call<'_>) -> Reply {
         if !self.is_deployed.load(Ordering::Relaxed) {
-            return Some(
-                call.refused("ValidationError", "Stack with id journeyman does not exist"),
-            );
+            return call.refused("ValidationError", "Stack with id journeyman does not exist");
         }
         let is_broken = self.is_broken.load(Ordering::Relaxed);
         let status = if is_broken { "ROLLBACK_COMPLETE" } else { "CREATE_COMPLETE" };
-        Some(Reply::ok(format!(
+        Reply::ok(format!(
             "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>journeyman</StackName>\
              <StackStatus>{status}</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime>\
              <Parameters><member><ParameterKey>ClusterName</ParameterKey><ParameterValue>demo</ParameterValue></member>\
              </Parameters><Outputs><member><OutputKey>TableName</OutputKey><OutputValue>T</OutputValue></member>\
              </Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>"
-        )))
+        ))
     }
 
     fn events(&self) -> String {

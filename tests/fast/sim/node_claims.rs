@@ -386,7 +386,7 @@ fn the_object_of_a_claim_without_capacity_is_removed_with_it() {
         seen.extend(claims.iter().filter(|name| sim.node_claim(name).is_some()).cloned());
         since.retain(|name, _| sim.node_claim(name).is_some());
         for name in seen.difference(&claims).filter(|name| sim.node_claim(name).is_some()) {
-            let withdrawn_at = *since.entry(name.clone()).or_insert(sim.now());
+            let withdrawn_at = *since.entry(name.clone()).or_insert_with(|| sim.now());
             let after = sim.now().duration_since(withdrawn_at);
             assert!(after < SignedDuration::from_secs(6), "{name} is shown after {after:#}");
         }

@@ -111,8 +111,10 @@ impl AccountClient {
         while let Some(page) = self.runtime.block_on(pages.next()) {
             let page = present("cloudformation:DescribeChangeSet", set, page)?
                 .ok_or_else(|| format!("the change set {set} is gone"))?;
-            state.status =
-                page.status().map(ChangeSetStatus::as_str).unwrap_or_default().to_owned();
+            page.status()
+                .map(ChangeSetStatus::as_str)
+                .unwrap_or_default()
+                .clone_into(&mut state.status);
             state.reason = text(page.status_reason());
             let changes = page.changes.unwrap_or_default();
             state.changes.extend(changes.iter().filter_map(Change::resource_change).map(changed));

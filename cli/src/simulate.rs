@@ -107,7 +107,9 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()));
     if let Some(path) = &args.ledger {
-        let (ledger, facts) = (sim.ledger(), sim.recorded_facts());
+        let facts =
+            sim.recorded_facts().iter().map(|(n, facts)| (*n, records::packed(facts))).collect();
+        let ledger = sim.ledger();
         records::write(path, (sim.now(), &ledger), &sim.decisions(), &facts)?;
     }
     for warning in scenario::in_vain(&sim.timeline(0), start) {

@@ -1,6 +1,8 @@
 //! The command in a build that has a Kubernetes client.
 
 use std::{
+    cell::RefCell,
+    collections::BTreeMap,
     env, fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -76,6 +78,8 @@ fn start(
     };
     let told = move |line: &LogLine| tell(line, screen);
     let data = args.data.as_deref();
+    let packed = RefCell::default();
+    let write = |account: &Sim, path: &Path| write(account, path, &mut packed.borrow_mut());
     local::run(&options, told, |ready| welcome(ready, data, screen), write).map_err(refused)?;
     let ended = if args.kubeconfig.is_some() {
         "Ended. Definitions, roles, NodePools and EC2NodeClasses stay in the cluster; Nodes and NodeClaims \
@@ -99,11 +103,16 @@ fn calls(url: &str, ca_bundle: &str) -> Vec<Value> {
     objects
 }
 
-/// Writes what the ledger of `account` holds. Readers find the last whole file.
-fn write(account: &Sim, path: &Path) -> Result<(), String> {
+/// Writes what the ledger of `account` holds. Readers find the last whole file. `packed` has the facts that were written
+/// before: they do not change, and functions wait on this thread.
+fn write(account: &Sim, path: &Path, packed: &mut BTreeMap<u64, String>) -> Result<(), String> {
     let (ledger, facts) = (account.ledger(), account.recorded_facts());
+    packed.retain(|number, _| facts.contains_key(number));
+    for (number, facts) in &facts {
+        packed.entry(*number).or_insert_with(|| records::packed(facts));
+    }
     let new = path.with_extension("new");
-    records::write(&new, (account.now(), &ledger), &account.decisions(), &facts)
+    records::write(&new, (account.now(), &ledger), &account.decisions(), packed)
         .map_err(|error| error.to_string())?;
     fs::rename(&new, path).map_err(|error| error.to_string())
 }

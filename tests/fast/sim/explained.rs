@@ -83,7 +83,8 @@ impl Left {
         fs::create_dir_all(&folder).expect("a folder for the test");
         let path = folder.join(format!("{name}.json"));
         let (decisions, facts) = (sim.decisions(), sim.recorded_facts());
-        records::write(&path, (sim.now(), &sim.ledger()), &decisions, &facts)
+        let packed = facts.iter().map(|(n, recorded)| (*n, records::packed(recorded))).collect();
+        records::write(&path, (sim.now(), &sim.ledger()), &decisions, &packed)
             .expect("the ledger is written");
         let looks = facts.iter().filter(|(_, recorded)| recorded.question != Question::CarryOn);
         Self {

@@ -30,7 +30,7 @@ struct ItemLine<'a> {
 /// The version of the file.
 const VERSION: u32 = 1;
 
-/// What decisions were made on as [`write`] takes it. It takes longer than all else of a file.
+/// What decisions were made on as [`write()`] takes it. It takes longer than all else of a file.
 pub fn packed(RecordedFacts { question, facts, plan }: &RecordedFacts) -> String {
     STANDARD.encode(wire::recorded::encode(question, facts, plan))
 }
@@ -90,7 +90,7 @@ pub(super) fn facts(path: &Path, number: u64) -> Result<Option<Vec<u8>>, BadInpu
     packed.map(Some).map_err(|error| bad(format!("{wanted}: {error}")))
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 pub(super) fn read(path: &Path) -> Result<Records, BadInput> {
     let bad = |problem: String| BadInput::one(format!("{}: {problem}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;

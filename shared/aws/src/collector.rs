@@ -14,7 +14,7 @@ use aws_smithy_types::body::SdkBody;
 use ports::{Fault, PortError};
 use serde_json::Value;
 
-use crate::json_call::connector;
+use crate::signing::connector;
 
 const POST: &str = "POST of OTLP";
 /// Callers do not wait longer: what is not sent within this time is lost.

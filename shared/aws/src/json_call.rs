@@ -2,28 +2,17 @@
 //!
 //! A signed JSON POST, to a path too, or a GET of a path. It is not repeated when it fails: the caller comes back.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use aws_config::SdkConfig;
-use aws_credential_types::{
-    Credentials,
-    provider::{ProvideCredentials as _, SharedCredentialsProvider},
-};
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sigv4::http_request::SigningSettings;
-use aws_smithy_runtime_api::{
-    box_error::BoxError,
-    client::{
-        http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector},
-        orchestrator::HttpRequest,
-    },
-};
-use aws_smithy_types::byte_stream::ByteStream;
-use ports::{Fault, PortError};
+use ports::PortError;
 use serde_json::Value;
 
 use crate::{
     fault::refused,
-    signing::{Signable, Signer},
+    signing::{Signable, SigningClient},
 };
 
 const CONTENT_TYPE: &str = "application/x-amz-json-1.1";
@@ -44,12 +33,8 @@ pub(crate) struct Operation {
 /// A service in one region.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonService {
-    /// `None` without a TLS stack, which this workspace always has.
-    connector: Option<SharedHttpConnector>,
-    config: SdkConfig,
+    client: SigningClient,
     endpoint: String,
-    region: String,
-    credentials: SharedCredentialsProvider,
 }
 
 impl JsonService {
@@ -61,14 +46,17 @@ impl JsonService {
         credentials: SharedCredentialsProvider,
     ) -> Self {
         let endpoint = config.endpoint_url().map_or(endpoint, str::to_owned);
-        let connector = connector(config, CONNECT_TIMEOUT, READ_TIMEOUT);
-        Self { connector, config: config.clone(), endpoint, region: region.to_owned(), credentials }
+        let timeouts = [CONNECT_TIMEOUT, READ_TIMEOUT];
+        Self { client: SigningClient::new(config, region, credentials, timeouts), endpoint }
     }
 
     /// The same service at the other end of `connector`.
     #[cfg(test)]
-    pub(crate) fn over(self, connector: SharedHttpConnector) -> Self {
-        Self { connector: Some(connector), ..self }
+    pub(crate) fn over(
+        self,
+        connector: aws_smithy_runtime_api::client::http::SharedHttpConnector,
+    ) -> Self {
+        Self { client: self.client.over(connector), ..self }
     }
 
     /// The answer to `body`.
@@ -98,18 +86,10 @@ impl JsonService {
     }
 
     async fn ask(&self, operation: Operation, question: &Question<'_>) -> Result<Value, PortError> {
-        let before = |error: BoxError| PortError::because(operation.name, Fault::Permanent, error);
-        let after = |error: BoxError| PortError::because(operation.name, Fault::Unknown, error);
-        let credentials =
-            self.credentials.provide_credentials().await.map_err(|error| before(error.into()))?;
-        let now = self.config.time_source().map_or(SystemTime::UNIX_EPOCH, |time| time.now());
-        let place = (self.endpoint.as_str(), self.region.as_str());
-        let request = signed(operation, place, question, credentials, now).map_err(before)?;
-        let connector = self.connector.as_ref().ok_or_else(|| before("no TLS stack".into()))?;
-        let answer = connector.call(request).await.map_err(|error| after(error.into()))?;
-        let status = answer.status().as_u16();
-        let body = ByteStream::new(answer.into_body()).collect().await;
-        from_answer(operation, status, &body.map_err(|error| after(error.into()))?.into_bytes())
+        let signed_for = (operation.service, SigningSettings::default());
+        let request = signable(&self.endpoint, question);
+        let (status, content) = self.client.send(operation.name, signed_for, request).await?;
+        from_answer(operation, status, &content)
     }
 }
 
@@ -119,19 +99,6 @@ impl JsonService {
 pub(crate) fn endpoint(service: &str, region: &str) -> String {
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
     format!("https://{service}.{region}.{domain}")
-}
-
-/// What requests go through that are not the SDK's; `None` without a TLS stack, which this workspace always has.
-pub(crate) fn connector(
-    config: &SdkConfig,
-    connect_timeout: Duration,
-    read_timeout: Duration,
-) -> Option<SharedHttpConnector> {
-    let settings = HttpConnectorSettings::builder()
-        .connect_timeout(connect_timeout)
-        .read_timeout(read_timeout)
-        .build();
-    aws_smithy_http_client::default_connector(&settings, config.sleep_impl())
 }
 
 /// What is asked for.
@@ -149,35 +116,31 @@ pub(crate) fn to_request(
     endpoint: &str,
     region: &str,
     body: &Value,
-    credentials: Credentials,
-    now: SystemTime,
-) -> Result<HttpRequest, BoxError> {
+    credentials: aws_credential_types::Credentials,
+    now: std::time::SystemTime,
+) -> Result<
+    aws_smithy_runtime_api::client::orchestrator::HttpRequest,
+    aws_smithy_runtime_api::box_error::BoxError,
+> {
     let headers = &[("x-amz-target", operation.target)];
     let question = Question { path: "/", headers, body: Some(body.to_string()) };
-    signed(operation, (endpoint, region), &question, credentials, now)
+    let (service, settings) = (operation.service, SigningSettings::default());
+    let signer = crate::signing::Signer { service, region, settings, credentials, now };
+    signer.signed(signable(endpoint, &question))
 }
 
-/// The signed request to the service at an endpoint of a region.
-fn signed(
-    operation: Operation,
-    (endpoint, region): (&str, &str),
-    question: &Question<'_>,
-    credentials: Credentials,
-    now: SystemTime,
-) -> Result<HttpRequest, BoxError> {
-    let Question { path, headers, body } = question;
-    let url = format!("{}{path}", endpoint.trim_end_matches('/'));
-    let method = if body.is_some() { "POST" } else { "GET" };
+/// The request for `question` to the service at `endpoint`.
+fn signable<'a>(
+    endpoint: &str,
+    Question { path, headers, body }: &'a Question<'_>,
+) -> Signable<'a> {
     let of_body = body.is_some().then_some(("content-type", CONTENT_TYPE));
-    let headers: Vec<_> = of_body.into_iter().chain(headers.iter().copied()).collect();
-    let content = body.as_deref().unwrap_or_default().as_bytes().to_vec();
-    let settings = SigningSettings::default();
-    Signer { service: operation.service, region, settings, credentials, now }.signed(Signable {
-        method,
-        url,
-        headers: &headers,
-        content,
-    })
+    Signable {
+        method: if body.is_some() { "POST" } else { "GET" },
+        url: format!("{}{path}", endpoint.trim_end_matches('/')),
+        headers: of_body.into_iter().chain(headers.iter().copied()).collect(),
+        content: body.as_deref().unwrap_or_default().as_bytes().to_vec(),
+    }
 }
 
 /// What a service answered.

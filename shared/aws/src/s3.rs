@@ -3,24 +3,19 @@
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>. Each call names the account that must own the
 //! bucket, so that no file goes to a bucket of another account.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use aws_config::SdkConfig;
-use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sigv4::http_request::{
     PayloadChecksumKind, PercentEncodingMode, SigningSettings, UriPathNormalizationMode,
 };
-use aws_smithy_runtime_api::{
-    box_error::BoxError,
-    client::http::{HttpConnector as _, SharedHttpConnector},
-};
-use aws_smithy_types::byte_stream::ByteStream;
 use ports::{Fault, PortError};
 
 use crate::{
     fault::refused,
-    json_call::{connector, endpoint},
-    signing::{Signable, Signer},
+    json_call::endpoint,
+    signing::{Signable, SigningClient},
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,14 +25,10 @@ const READ_TIMEOUT: Duration = Duration::from_mins(5);
 /// A bucket in one region.
 #[derive(Clone, Debug)]
 pub struct S3Bucket {
-    /// `None` without a TLS stack, which this workspace always has.
-    connector: Option<SharedHttpConnector>,
-    config: SdkConfig,
+    client: SigningClient,
     /// Of the bucket, without a slash at the end.
     url: String,
-    region: String,
     owner: String,
-    credentials: SharedCredentialsProvider,
 }
 
 /// A request: its name among the rights of IAM, its method, its content.
@@ -58,20 +49,18 @@ impl S3Bucket {
         (name, owner): (&str, &str),
     ) -> Self {
         let endpoint = config.endpoint_url().map_or_else(|| endpoint("s3", region), str::to_owned);
+        let timeouts = [CONNECT_TIMEOUT, READ_TIMEOUT];
         Self {
-            connector: connector(config, CONNECT_TIMEOUT, READ_TIMEOUT),
-            config: config.clone(),
+            client: SigningClient::new(config, region, credentials, timeouts),
             url: format!("{}/{name}", endpoint.trim_end_matches('/')),
-            region: region.to_owned(),
             owner: owner.to_owned(),
-            credentials,
         }
     }
 
     /// The same at the other end of `connector`.
     #[cfg(test)]
-    fn over(self, connector: SharedHttpConnector) -> Self {
-        Self { connector: Some(connector), ..self }
+    fn over(self, connector: aws_smithy_runtime_api::client::http::SharedHttpConnector) -> Self {
+        Self { client: self.client.over(connector), ..self }
     }
 
     /// Where the object `key` is, which needs no encoding.
@@ -104,7 +93,7 @@ impl S3Bucket {
     /// If S3 refuses, or does not answer.
     pub async fn create(&self) -> Result<(), PortError> {
         // S3 accepts no name for its first region.
-        let content = match self.region.as_str() {
+        let content = match self.client.region.as_str() {
             "us-east-1" => String::new(),
             region => format!(
                 "<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
@@ -134,23 +123,12 @@ impl S3Bucket {
 
     async fn ask(&self, ask: Ask<'_>) -> Result<(), PortError> {
         let Ask { operation, method, key, content } = ask;
-        let before = |error: BoxError| PortError::because(operation, Fault::Permanent, error);
-        let after = |error: BoxError| PortError::because(operation, Fault::Unknown, error);
-        let credentials =
-            self.credentials.provide_credentials().await.map_err(|error| before(error.into()))?;
-        let now = self.config.time_source().map_or(SystemTime::UNIX_EPOCH, |time| time.now());
         let url = if key.is_empty() { self.url.clone() } else { self.url(key) };
         // A bucket that is not there yet has no owner.
         let owner = ("x-amz-expected-bucket-owner", self.owner.as_str());
-        let headers: &[(&str, &str)] = if operation == "CreateBucket" { &[] } else { &[owner] };
-        let signer =
-            Signer { service: "s3", region: &self.region, settings: settings(), credentials, now };
-        let request = signer.signed(Signable { method, url, headers, content }).map_err(before)?;
-        let connector = self.connector.as_ref().ok_or_else(|| before("no TLS stack".into()))?;
-        let answer = connector.call(request).await.map_err(|error| after(error.into()))?;
-        let status = answer.status().as_u16();
-        let body = ByteStream::new(answer.into_body()).collect().await;
-        let body = body.map_err(|error| after(error.into()))?.into_bytes();
+        let headers = if operation == "CreateBucket" { Vec::new() } else { vec![owner] };
+        let request = Signable { method, url, headers, content };
+        let (status, body) = self.client.send(operation, ("s3", settings()), request).await?;
         from_answer(operation, status, &String::from_utf8_lossy(&body))
     }
 }

@@ -11,13 +11,7 @@ use crate::{
 
 /// An account with the cluster `demo`, one function of it among those of others, and a role of nodes.
 fn installed(call: &Call<'_>) -> Option<Reply> {
-    let iam = |content: &str| {
-        let operation = call.operation;
-        let answer = format!(
-            "<{operation}Response><{operation}Result>{content}</{operation}Result></{operation}Response>"
-        );
-        Some(Reply::ok(answer))
-    };
+    let iam = |content: &str| Some(call.result(content));
     let function = |name: &str, cluster: &str| {
         json!({"FunctionName": name, "Role": "arn:aws:iam::1:role/r",
             "Environment": {"Variables": {"JOURNEYMAN_CLUSTER_NAME": cluster}}})

@@ -29,6 +29,13 @@ impl Call<'_> {
         field.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
+    /// An answer with `content` in the form of services that are asked by forms.
+    pub(crate) fn result(&self, content: &str) -> Reply {
+        let operation = self.operation;
+        let result = format!("<{operation}Result>{content}</{operation}Result>");
+        Reply::ok(format!("<{operation}Response>{result}</{operation}Response>"))
+    }
+
     /// What EKS says of the cluster `demo`, whose API server is at `server`; it has no other.
     pub(crate) fn of_cluster(&self, server: &str) -> Option<Reply> {
         if self.operation != "DescribeCluster" {

@@ -45,11 +45,7 @@ fn event(id: &str, name: &str, kind: &str, status: &str, reason: &str) -> String
 
 impl Account {
     fn answer(&self, call: &Call<'_>, server: &str) -> Option<Reply> {
-        let query = |content: &str| {
-            let operation = call.operation;
-            let result = format!("<{operation}Result>{content}</{operation}Result>");
-            Some(Reply::ok(format!("<{operation}Response>{result}</{operation}Response>")))
-        };
+        let query = |content: &str| Some(call.result(content));
         match call.operation {
             "S3" => Some(self.of_bucket(call)),
             "ListFunctions" => Some(Reply::ok(json!({"Functions": []}))),

@@ -30,11 +30,7 @@ struct Account {
 impl Account {
     /// Answers as the account of the cluster at `server`, with one stack; what was deleted before is not there.
     fn answer(&self, call: &Call<'_>, server: &str) -> Option<Reply> {
-        let query = |content: &str| {
-            let operation = call.operation;
-            let result = format!("<{operation}Result>{content}</{operation}Result>");
-            Some(Reply::ok(format!("<{operation}Response>{result}</{operation}Response>")))
-        };
+        let query = |content: &str| Some(call.result(content));
         let profile = |name: &str, cluster: &str| {
             format!(
                 "<member><Path>/journeyman/us-west-2/{cluster}/default/</Path>\

@@ -21,7 +21,7 @@ use model::{
 };
 use report::{error::BadInput, progress::ProgressLine};
 
-pub use file::{packed, write};
+pub use file::{PackedFacts, write};
 pub(crate) use json::{claim, command, decision, known, progress};
 
 /// Items of facts begin with it.

@@ -38,7 +38,8 @@ use simulator::{Action, ClusterObject, Runner, Sim, WakeFaults};
 use crate::{
     gates::{self, Gates},
     manifests::{self, InputFile, Loaded},
-    options, records,
+    options,
+    records::{self, PackedFacts},
     simulate::{
         dumps::Dumps, html::Played, objects::Objects, record::Record, scenario::Scenario,
         spending::Spending, summary::Outcome, timeline::Timeline,
@@ -107,9 +108,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Co
     };
     let stopped = stage.play(&sim, (end, play.scenario.functions.clone()));
     if let Some(path) = &args.ledger {
-        let facts =
-            sim.recorded_facts().iter().map(|(n, facts)| (*n, records::packed(facts))).collect();
-        let ledger = sim.ledger();
+        let (ledger, facts) = (sim.ledger(), PackedFacts::from(&sim.recorded_facts()));
         records::write(path, (sim.now(), &ledger), &sim.decisions(), &facts)?;
     }
     for warning in scenario::in_vain(&sim.timeline(0), start) {

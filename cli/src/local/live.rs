@@ -2,7 +2,6 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
     env, fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -23,7 +22,10 @@ use serde_json::Value;
 use simulator::Sim;
 
 use super::{LocalArgs, LocalCommand};
-use crate::{options, records};
+use crate::{
+    options,
+    records::{self, PackedFacts},
+};
 
 /// Columns of who says a line: the longest function is called `provision`.
 const WHO: usize = 9;
@@ -78,8 +80,8 @@ fn start(
     };
     let told = move |line: &LogLine| tell(line, screen);
     let data = args.data.as_deref();
-    let packed = RefCell::default();
-    let write = |account: &Sim, path: &Path| write(account, path, &mut packed.borrow_mut());
+    let facts = RefCell::default();
+    let write = |account: &Sim, path: &Path| write(account, path, &mut facts.borrow_mut());
     local::run(&options, told, |ready| welcome(ready, data, screen), write).map_err(refused)?;
     let ended = if args.kubeconfig.is_some() {
         "Ended. Definitions, roles, NodePools and EC2NodeClasses stay in the cluster; Nodes and NodeClaims \
@@ -103,16 +105,13 @@ fn calls(url: &str, ca_bundle: &str) -> Vec<Value> {
     objects
 }
 
-/// Writes what the ledger of `account` holds. Readers find the last whole file. `packed` has the facts that were written
-/// before: they do not change, and functions wait on this thread.
-fn write(account: &Sim, path: &Path, packed: &mut BTreeMap<u64, String>) -> Result<(), String> {
-    let (ledger, facts) = (account.ledger(), account.recorded_facts());
-    packed.retain(|number, _| facts.contains_key(number));
-    for (number, facts) in &facts {
-        packed.entry(*number).or_insert_with(|| records::packed(facts));
-    }
+/// Writes what the ledger of `account` holds. Readers find the last whole file. `facts` has what was written before:
+/// functions wait on this thread.
+fn write(account: &Sim, path: &Path, facts: &mut PackedFacts) -> Result<(), String> {
+    let ledger = account.ledger();
+    facts.update(&account.recorded_facts());
     let new = path.with_extension("new");
-    records::write(&new, (account.now(), &ledger), &account.decisions(), packed)
+    records::write(&new, (account.now(), &ledger), &account.decisions(), facts)
         .map_err(|error| error.to_string())?;
     fs::rename(&new, path).map_err(|error| error.to_string())
 }

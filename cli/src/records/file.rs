@@ -1,6 +1,6 @@
 //! Records in a file: a line of JSON for each item of the table, after one that says when it was written.
 
-use std::{collections::BTreeMap, fs, io::Write as _, path::Path};
+use std::{collections::BTreeMap, fs, io::Write as _, path::Path, rc::Rc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
@@ -30,17 +30,36 @@ struct ItemLine<'a> {
 /// The version of the file.
 const VERSION: u32 = 1;
 
-/// What decisions were made on as [`write()`] takes it. It takes longer than all else of a file.
-pub fn packed(RecordedFacts { question, facts, plan }: &RecordedFacts) -> String {
-    STANDARD.encode(wire::recorded::encode(question, facts, plan))
+/// What decisions were made on, by the number of the facts, as it is written. To pack it takes longer than all else.
+#[derive(Debug, Default)]
+pub struct PackedFacts(BTreeMap<u64, String>);
+
+impl PackedFacts {
+    /// Holds `facts` afterwards, of which those that it held before are not packed again: facts do not change.
+    pub fn update(&mut self, facts: &BTreeMap<u64, Rc<RecordedFacts>>) {
+        self.0.retain(|number, _| facts.contains_key(number));
+        for (number, recorded) in facts {
+            let RecordedFacts { question, facts, plan } = &**recorded;
+            let packed = || STANDARD.encode(wire::recorded::encode(question, facts, plan));
+            self.0.entry(*number).or_insert_with(packed);
+        }
+    }
 }
 
-/// Writes claims, commands, decisions and what these were made on ([`packed`]), as they were at `at`.
+impl From<&BTreeMap<u64, Rc<RecordedFacts>>> for PackedFacts {
+    fn from(facts: &BTreeMap<u64, Rc<RecordedFacts>>) -> Self {
+        let mut packed = Self::default();
+        packed.update(facts);
+        packed
+    }
+}
+
+/// Writes claims, commands, decisions and what these were made on, as they were at `at`.
 pub fn write(
     path: &Path,
     (at, ledger): (Timestamp, &Snapshot),
     decisions: &[Decision],
-    facts: &BTreeMap<u64, String>,
+    facts: &PackedFacts,
 ) -> Result<(), CommandError> {
     let mut text = json(&HeaderLine { ledger: VERSION, at })?;
     let mut add = |item: String, record: String| -> Result<(), CommandError> {
@@ -58,7 +77,7 @@ pub fn write(
     for decision in decisions {
         add(format!("decision#{}", decision.id()), wire::record::encode_decision(decision))?;
     }
-    for (number, packed) in facts {
+    for (number, packed) in &facts.0 {
         add(facts_item(*number), json(packed)?)?;
     }
     let mut file = fs::File::create(path)

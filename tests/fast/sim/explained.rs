@@ -10,7 +10,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use journeyman::{
     explain::{self, ExplainArgs, ExplainedKind},
-    records::{self, Records, RecordsArgs},
+    records::{self, PackedFacts, Records, RecordsArgs},
     replay::{self, ReplayArgs},
 };
 use model::{
@@ -83,7 +83,7 @@ impl Left {
         fs::create_dir_all(&folder).expect("a folder for the test");
         let path = folder.join(format!("{name}.json"));
         let (decisions, facts) = (sim.decisions(), sim.recorded_facts());
-        let packed = facts.iter().map(|(n, recorded)| (*n, records::packed(recorded))).collect();
+        let packed = PackedFacts::from(&facts);
         records::write(&path, (sim.now(), &sim.ledger()), &decisions, &packed)
             .expect("the ledger is written");
         let looks = facts.iter().filter(|(_, recorded)| recorded.question != Question::CarryOn);

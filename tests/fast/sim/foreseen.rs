@@ -77,7 +77,7 @@ fn dumped(facts: &Facts, seed: u64) -> Facts {
     let path = folder.join(format!("{seed}.json"));
     std::fs::write(&path, dump.to_string()).expect("a file for the test");
     let ledger = folder.join(format!("{seed}.ledger"));
-    records::write(&ledger, (facts.now, &facts.ledger), &[], &BTreeMap::new())
+    records::write(&ledger, (facts.now, &facts.ledger), &[], &records::PackedFacts::default())
         .expect("the ledger is written");
     let args = PlanArgs {
         manifests: vec![path],

@@ -30,16 +30,16 @@ impl KeptLedger {
         ledger: &impl Ledger,
         at: &Invocation,
     ) -> Result<Rc<Snapshot>, PortError> {
-        if let Some(kept) = self.standing(head, at.now) {
-            return Ok(kept);
+        if let Some(snapshot) = self.standing(head, at.now) {
+            return Ok(snapshot);
         }
         let snapshot = Rc::new(ledger.snapshot(&at.cluster).await?);
-        let kept = KeptSnapshot {
+        let read = KeptSnapshot {
             snapshot: Rc::clone(&snapshot),
             served: at.now,
             passes_left: passes.saturating_sub(1),
         };
-        self.0.replace(Some(kept).filter(|_| snapshot.is_at_rest()));
+        self.0.replace(Some(read).filter(|_| snapshot.is_at_rest()));
         Ok(snapshot)
     }
 
@@ -50,8 +50,8 @@ impl KeptLedger {
 
     /// What is kept, with `head` as its own, if that has the same counters and it may serve the pass that began `now`.
     fn standing(&self, head: &Head, now: Timestamp) -> Option<Rc<Snapshot>> {
-        let mut kept = self.0.borrow_mut();
-        let KeptSnapshot { snapshot, served, passes_left } = kept.as_mut()?;
+        let mut last_read = self.0.borrow_mut();
+        let KeptSnapshot { snapshot, served, passes_left } = last_read.as_mut()?;
         let is_same =
             (&snapshot.head.ledger, snapshot.head.counters) == (&head.ledger, head.counters);
         if !is_same {

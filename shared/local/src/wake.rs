@@ -143,9 +143,9 @@ impl Reviewer {
         let paths = self.key.paths(&self.cluster, lines::present());
         let call = url_call(&url_event(request), &paths);
         let answer = reply(&url_answer(&call));
-        if let UrlCall::Review(asked) = call {
+        if let UrlCall::Review(request) = call {
             // A request that finds no room is one of a thousand.
-            drop(self.requests.try_send(asked));
+            drop(self.requests.try_send(request));
         }
         answer
     }
@@ -171,18 +171,18 @@ impl Waking {
 
     /// Wakes functions for every one of `requests`, for ever.
     pub(crate) async fn wake(self, mut requests: Receiver<AdmissionRequest>) {
-        while let Some(asked) = requests.recv().await {
+        while let Some(request) = requests.recv().await {
             let now = lines::present();
             let at = Invocation {
-                id: asked.uid.clone(),
+                id: request.uid.clone(),
                 cluster: self.cluster.clone(),
                 now,
                 deadline: later(now, TIMEOUT),
             };
             let span = tracing::info_span!("call", who = Function::Wake.as_str());
             let work = async {
-                if let Err(error) = wake(&self.world, &self.memory, &asked, &at).await {
-                    tracing::warn!("{} wakes nothing: {error}", asked.kind);
+                if let Err(error) = wake(&self.world, &self.memory, &request, &at).await {
+                    tracing::warn!("{} wakes nothing: {error}", request.kind);
                 }
             };
             work.instrument(span).await;

@@ -337,7 +337,7 @@ fn a_claim_is_shown_while_its_instance_is_launched() {
     let claim = run_to_first_claim(&sim, &mut runner);
     runner.run_until(sim.now() + SignedDuration::from_secs(1)).expect("nothing unsafe happens");
     let object = sim.node_claim(&claim.name).expect("it is shown");
-    assert_eq!(object.claim.map(|shown| shown.phase), Some(ClaimPhase::Created));
+    assert_eq!(object.claim.map(|claim| claim.phase), Some(ClaimPhase::Created));
     // Once it is launched, the object says so when `settle` looks again.
     let is_launched = |sim: &Sim| sim.claims()[0].instance.is_some();
     while !is_launched(&sim) {

@@ -30,12 +30,12 @@ pub(super) async fn show<A: Adapters>(
         is_unlaunched(claim) && claim.batch.arrivals().is_none_or(|arrivals| served < arrivals)
     };
     let new: Vec<&NodeClaim> = snapshot.claims.values().filter(is_new).collect();
-    let mut shown = unlaunched.take();
+    let mut objects = unlaunched.take();
     let withdrawn: Vec<NodeClaimName> =
-        shown.iter().filter(|name| snapshot.is_without(name)).cloned().collect();
-    shown.retain(|name| snapshot.claims.get(name).is_some_and(is_unlaunched));
-    shown.extend(new.iter().map(|claim| claim.name.clone()));
-    unlaunched.replace(shown);
+        objects.iter().filter(|name| snapshot.is_without(name)).cloned().collect();
+    objects.retain(|name| snapshot.claims.get(name).is_some_and(is_unlaunched));
+    objects.extend(new.iter().map(|claim| claim.name.clone()));
+    unlaunched.replace(objects);
     let [soon, later] = LOOKED_FOR_AFTER.map(|after| at.after(after));
     let look_at = if new.is_empty() { later } else { soon };
     let mut claims = snapshot.claims.values();

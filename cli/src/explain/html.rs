@@ -143,6 +143,7 @@ fn born(claim: &NodeClaimName, decision: &Decision) -> Lane {
         to: None,
         came: format!("{}: {}", decision.function, decision.summary),
         went: Vec::new(),
+        moments: Vec::new(),
     }
 }
 

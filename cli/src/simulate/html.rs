@@ -45,7 +45,7 @@ impl Played<'_> {
             charts: self.charts(),
             costs: self.outcome.costs.view(self.outcome.over),
             packing: self.packing(),
-            lanes: lanes::lanes(self.record, self.events, self.end),
+            lanes: lanes::lanes(self.record, self.events, self.timeline, self.end),
             tables: self.outcome.unplaced_table().into_iter().collect(),
             timeline: Some(self.timeline.of_report(self.end)),
             notes: self.outcome.notes(),

@@ -10,10 +10,15 @@ use report::{
 };
 use simulator::{Happening, TimelineEvent};
 
-use super::record::Record;
+use super::{record::Record, timeline::Timeline};
 
 /// The lanes of all nodes that were there until `end`; `None` without any.
-pub(super) fn lanes(record: &Record, events: &[TimelineEvent], end: Timestamp) -> Option<Lanes> {
+pub(super) fn lanes(
+    record: &Record,
+    events: &[TimelineEvent],
+    timeline: &Timeline,
+    end: Timestamp,
+) -> Option<Lanes> {
     let mut lives = Lives { record, lanes: BTreeMap::new(), claims: BTreeMap::new() };
     lives.begin();
     for event in events {
@@ -24,12 +29,27 @@ pub(super) fn lanes(record: &Record, events: &[TimelineEvent], end: Timestamp) -
     let left_out = rows.len().saturating_sub(LANES_MAX);
     // The newest ones are what is looked for.
     rows.drain(..left_out);
+    add_moments(&mut rows, timeline);
     let nodes = count(u64::try_from(rows.len()).unwrap_or(u64::MAX), "node");
     let about = format!(
         "The life of {nodes}, from launch to end. Select a bar for why the node came, why it went, and what happened to it."
     );
     let (from, to) = (record.steps.start.as_second(), end.as_second());
     (!rows.is_empty()).then_some(Lanes { about, from, to, rows, left_out })
+}
+
+/// Adds to each of `rows` what happened to it.
+fn add_moments(rows: &mut [Lane], timeline: &Timeline) {
+    let names_of = |(place, lane): (usize, &Lane)| {
+        lane.names.iter().map(|name| (name.clone(), place)).collect::<Vec<_>>()
+    };
+    let places: BTreeMap<String, usize> = rows.iter().enumerate().flat_map(names_of).collect();
+    for (at, kind, mut names) in timeline.of_nodes() {
+        let place = names.find_map(|name| places.get(name));
+        if let Some(lane) = place.and_then(|place| rows.get_mut(*place)) {
+            lane.moments.push((at.as_second() - lane.from, kind));
+        }
+    }
 }
 
 /// The lanes so far, by claim, and the claims of nodes.
@@ -76,6 +96,7 @@ impl Lives<'_> {
             to: None,
             came: self.record.reasons.get(claim).cloned().unwrap_or_default(),
             went: Vec::new(),
+            moments: Vec::new(),
         }
     }
 

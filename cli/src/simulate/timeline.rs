@@ -116,6 +116,14 @@ impl Timeline {
         PageTimeline { about, start, kinds: kinds.into_values(), lines }
     }
 
+    /// What happened to single nodes: when, of what kind, and the names of NodeClaim, instance and node, as far as
+    /// they are in the line.
+    pub(super) fn of_nodes(
+        &self,
+    ) -> impl Iterator<Item = (Timestamp, &'static str, impl Iterator<Item = &str>)> {
+        self.done.iter().map(|line| (line.at, line.kind, line.about.node_names()))
+    }
+
     /// What a decider says about its plan.
     fn decisions(&mut self, decided: &Decided) -> Vec<Line> {
         let Some(plan) = &decided.report.plan else { return Vec::new() };

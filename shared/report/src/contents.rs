@@ -266,6 +266,10 @@ pub struct Lane {
     pub came: String,
     /// Why it went: the reason in a word, and the decision. Empty where it stays.
     pub went: Vec<String>,
+    /// What happened to it: seconds since its launch, negative before it, and the kind of line, in the order of
+    /// time. A timeline in which one line is about many nodes names only some of them. May be empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<(i64, &'static str)>,
 }
 
 /// Rows for people.

@@ -60,6 +60,14 @@ impl About {
         }
     }
 
+    /// The node that something happened to, by the names of NodeClaim, instance and node that stand here. Empty
+    /// where pods are what it is about.
+    pub(super) fn node_names(&self) -> impl Iterator<Item = &str> {
+        let names =
+            ["nodeClaim", "instance", "node"].into_iter().filter_map(|name| self.0.get(name));
+        names.filter(|_| !self.0.contains_key("workload")).filter_map(Value::as_str)
+    }
+
     fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.insert(name.to_owned(), value.into());
         self

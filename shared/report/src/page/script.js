@@ -484,6 +484,11 @@
   // `+01:02:03` in seconds.
   const secondsOf = (elapsed) => elapsed.slice(1).split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
   const timeOf = ([elapsed]) => data.timeline.start + secondsOf(elapsed);
+  // The other way round.
+  const elapsedAt = (at) => {
+    const seconds = at - data.timeline.start;
+    return `+${[seconds / 3600, seconds / 60 % 60, seconds % 60].map((part) => String(Math.floor(part)).padStart(2, '0')).join(':')}`;
+  };
   const lineOf = (line, but = null) => linked(make('li', {}, make('time', { title: `${clock(timeOf(line))} UTC` }, line[0]), make('span', {}, ...withNodes(line[2], but))), lanesIn(line[2]), timeOf(line));
 
   // ---- lanes ----
@@ -500,7 +505,12 @@
       const at = rows.indexOf(lane);
       const step = (by) => rows[at + by] && at >= 0 && open(rows[at + by]);
       const until = lane.to === null ? 'it runs at the end' : `gone ${clock(lane.to)}`;
-      const lines = (data.timeline?.lines ?? []).filter(([, , text]) => lanesIn(text).includes(lane));
+      const named = (data.timeline?.lines ?? []).filter(([, , text]) => lanesIn(text).includes(lane));
+      const isNamed = ([after, kind]) => named.some((line) => timeOf(line) === lane.from + after && data.timeline.kinds[line[1]] === kind);
+      // `NodeReady` as words.
+      const moments = (lane.moments ?? []).filter((moment) => !isNamed(moment))
+        .map(([after, kind]) => [elapsedAt(lane.from + after), null, kind.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)]);
+      const lines = [...named, ...moments].sort((one, other) => timeOf(one) - timeOf(other));
       dialog.onkeydown = (event) => {
         const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
         if (by) step(by);
@@ -512,7 +522,7 @@
         make('div', { class: 'buttons' },
           drawn.length ? button('Show in charts', leave(() => { shown.pinned = lane; bring(document.getElementById('charts')); markLane(lane); })) : null,
           (shown.packing?.momentOf(lane.names) ?? -1) >= 0 ? button('Show in Packing', leave(() => shown.packing.show(lane.names))) : null,
-          shown.timeline && lines.length ? button('Show in Timeline', leave(() => shown.timeline.about(lane))) : null),
+          shown.timeline && named.length ? button('Show in Timeline', leave(() => shown.timeline.about(lane))) : null),
         make('h3', {}, 'Why it came'), make('p', {}, ...withNodes(lane.came || 'No decision is recorded.', lane)),
         make('h3', {}, lane.went.length ? `Why it went: ${lane.went[0]}` : 'It stays'),
         ...(lane.went[1] ? [make('p', {}, ...withNodes(lane.went[1], lane))] : []),

@@ -100,6 +100,7 @@ fn lanes() -> Lanes {
             to: Some(from + 700),
             came: format!("provision: general: {} nodes for {number} pods", number % 17),
             went: vec!["Empty".to_owned(), format!("disrupt: emptiness: {} nodes", number % 11)],
+            moments: (0..8).map(|place| (i64::from(place) * 31, "InstanceLaunched")).collect(),
         }
     };
     let rows = (0..LANES_MAX).map(lane).collect();

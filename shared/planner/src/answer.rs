@@ -250,9 +250,9 @@ fn new_look<'f>(facts: &'f Facts, prepared: &mut PreparedCluster<'f>) -> Answer 
             break;
         }
         match prepared.begun((&id, command)) {
-            Ok(mut begun) => {
-                disruption::note_drift(&prepared.state, &mut begun.changes);
+            Ok(begun) => {
                 (plan, basis, is_command_begun) = (with(begun, plan), Basis::Both, true);
+                disruption::note_drift(&prepared.state, &mut plan);
                 acting = Some(proposal);
                 break;
             }

@@ -3,11 +3,15 @@
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`, `pkg/controllers/nodeclaim/consistency`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    DeletionReason, NodeClaim, NodeClaimName, Pod, claim::ClaimConditions,
-    disruption::DisruptionReason, facts::Facts, node::Node, node_pool::NodePool,
+    DeletionReason, NodeClaim, NodeClaimName, Plan, Pod,
+    claim::ClaimConditions,
+    disruption::{Command, DisruptionReason},
+    facts::Facts,
+    node::Node,
+    node_pool::NodePool,
 };
 
 use super::{
@@ -65,13 +69,27 @@ pub fn note(state: &State<'_>, changes: &mut Vec<NodeClaim>) {
     }
 }
 
-/// The claims of `changes` that are deleted because they have drifted, with the condition that says so. Karpenter sets it
-/// before it disrupts a node.
-pub fn note_drift(state: &State<'_>, changes: &mut [NodeClaim]) {
-    let reason = DeletionReason::Disrupted(DisruptionReason::Drifted);
-    let has_drifted =
-        |claim: &&mut NodeClaim| claim.deletion.as_ref().is_some_and(|d| d.reason == reason);
-    for claim in changes.iter_mut().filter(has_drifted) {
+/// The claims that `plan` deletes or replaces because they have drifted, with the condition that says so. Karpenter sets
+/// it before it disrupts a node.
+pub fn note_drift(state: &State<'_>, plan: &mut Plan) {
+    let claims = &state.facts.ledger.claims;
+    let is_for_drift = |command: &&Command| command.method.reason() == DisruptionReason::Drifted;
+    let replaced =
+        plan.started.values().filter(is_for_drift).flat_map(|command| &command.candidates);
+    let replaced: BTreeSet<&NodeClaimName> = replaced.collect();
+    let is_unchanged = |name: &&&NodeClaimName| {
+        let is_noted = claims.get(**name).is_none_or(|claim| claim.conditions.drifted.is_some());
+        !is_noted && plan.changes.iter().all(|change| change.name != ***name)
+    };
+    let unchanged = replaced.iter().filter(is_unchanged).filter_map(|name| claims.get(*name));
+    let unchanged: Vec<NodeClaim> = unchanged.map(NodeClaim::following).collect();
+    let deleted = DeletionReason::Disrupted(DisruptionReason::Drifted);
+    let has_drifted = |claim: &&mut NodeClaim| {
+        let deletion = claim.deletion.as_ref();
+        deletion.map_or_else(|| replaced.contains(&claim.name), |d| d.reason == deleted)
+    };
+    plan.changes.extend(unchanged);
+    for claim in plan.changes.iter_mut().filter(has_drifted) {
         let mut entries = state.nodes.iter();
         let is_its = |entry: &&StateNode<'_>| entry.claim.is_some_and(|of| of.name == claim.name);
         let (Some(entry), Some(pool)) =

@@ -221,6 +221,25 @@ fn a_node_without_pods_that_goes_for_drift_says_so_on_its_claim() {
 }
 
 #[test]
+fn a_node_that_is_replaced_for_drift_says_so_on_its_claim_at_once() {
+    let mut facts = cluster(&[("a", "t.large"), ("b", "t.small")]);
+    facts.node_pools[0].template.requirements = requirements("type=t.large");
+    facts.pods = vec![app("web", "b", "cpu=1800m"), app("api", "a", "cpu=15")];
+    let question = Question::Disrupt { unseen: BTreeSet::new(), from: None };
+    let plan = answer(&facts, &question, &Memory::default()).plan;
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    assert_eq!((plan.started.len(), plan.new_claims.len()), (1, 1));
+    let is_b = |claim: &&model::NodeClaim| claim.name.as_str() == "claim-b";
+    let changed = plan.changes.iter().find(is_b).expect("a change of the claim that is replaced");
+    assert!(!changed.is_deleting(), "its replacement comes first");
+    assert_eq!(changed.conditions.drifted.as_deref(), Some("RequirementsDrifted"));
+    assert_eq!(changed.conditions.drifted_since, Some(facts.now));
+    // What it says already is not written once more.
+    facts.ledger.claims.insert(changed.name.clone(), changed.clone());
+    assert_eq!(answer(&facts, &question, &Memory::default()).plan.changes.iter().find(is_b), None);
+}
+
+#[test]
 fn what_is_gone_does_not_void_the_rest_of_a_command() {
     let mut facts = cluster(&[("a", "t.large"), ("b", "t.small"), ("c", "t.small")]);
     let db = annotated(app("db", "a", "cpu=10"), model::labels::DO_NOT_DISRUPT, "true");

@@ -12,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"math/rand"
 	"os"
 	"slices"
 	"strings"
@@ -24,8 +23,7 @@ type settings struct {
 	parts, variants                    []string
 	withoutPriority                    bool
 	rounds, unschedulable, schedulable int
-	updates, updateSeconds, pending    int
-	requests                           int
+	rate, pending, requests            int
 }
 
 // figures are the results of one variant in one round, by name.
@@ -42,8 +40,7 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds of all variants")
 	flag.IntVar(&s.unschedulable, "unschedulable", 1000, "pods that fit no node, in each round and variant")
 	flag.IntVar(&s.schedulable, "schedulable", 200, "pods that fit, at the same time")
-	flag.IntVar(&s.updates, "updates", 500, "updates of pods a second")
-	flag.IntVar(&s.updateSeconds, "update-seconds", 5, "seconds of updates")
+	flag.IntVar(&s.rate, "updates", 500, "updates of pods a second")
 	flag.IntVar(&s.pending, "pending", 20, "pods a second that become unschedulable meanwhile")
 	flag.IntVar(&s.requests, "requests", 200, "requests one after the other that no webhook matches, of each kind")
 	flag.Parse()
@@ -59,22 +56,28 @@ func main() {
 	check(json.Unmarshal(written, &world.calls))
 	check(world.prepare())
 
+	if place := slices.Index(s.parts, "update"); place >= 0 {
+		world.parts = slices.Delete(s.parts, place, place+1)
+		found, err := world.updates()
+		check(err)
+		report(s.variants, found)
+	}
+	if len(world.parts) == 0 {
+		return
+	}
 	all := map[string][]figures{}
-	for round := range s.rounds {
-		order := slices.Clone(s.variants)
-		rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		for _, variant := range order {
-			found, err := world.measure(variant)
-			check(err)
-			all[variant] = append(all[variant], found)
-			line, _ := json.Marshal(found)
-			fmt.Printf("round %d %-5s %s\n", round+1, variant, line)
-		}
+	for place, variant := range world.order() {
+		found, err := world.measure(variant)
+		check(err)
+		all[variant] = append(all[variant], found)
+		line, _ := json.Marshal(found)
+		fmt.Printf("round %d %-5s %s\n", place/len(s.variants)+1, variant, line)
 	}
 	report(s.variants, all)
 }
 
-// report prints medians, and of the ratios to the first variant of the same round the median and the range.
+// report prints medians and lower quartiles, in which less of what else the machine did is left, and of the ratios to the
+// first variant of the same round the median and the range.
 func report(variants []string, all map[string][]figures) {
 	first := all[variants[0]]
 	var names []string
@@ -92,8 +95,8 @@ func report(variants []string, all map[string][]figures) {
 			}
 			slices.Sort(values)
 			slices.Sort(ratios)
-			fmt.Printf("  %-5s %10.2f   %6.3f of %s (%.3f to %.3f)\n", variant, middle(values),
-				middle(ratios), variants[0], ratios[0], ratios[len(ratios)-1])
+			fmt.Printf("  %-5s %10.2f (quartile %.2f)   %6.3f of %s (%.3f to %.3f)\n", variant, middle(values),
+				values[(len(values)-1)/4], middle(ratios), variants[0], ratios[0], ratios[len(ratios)-1])
 		}
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +93,7 @@ func (w *world) podOf(fits bool) (string, object) {
 
 // measure has the API server call what variant says, and measures the parts.
 func (w *world) measure(variant string) (figures, error) {
-	parts := map[string]func(figures) error{"schedule": w.schedule, "update": w.update, "others": w.others}
+	parts := map[string]func(figures) error{"schedule": w.schedule, "others": w.others}
 	found := figures{}
 	err := w.call(variant)
 	for _, name := range w.parts {
@@ -116,6 +119,14 @@ func (w *world) measure(variant string) (figures, error) {
 
 // call writes what variant says, and waits until the API server goes by it.
 func (w *world) call(variant string) error {
+	if err := w.write(variant); err != nil {
+		return err
+	}
+	return w.until(func(calls bool) bool { return calls == (variant != "none") })
+}
+
+// write has the API server call what variant says, soon.
+func (w *world) write(variant string) error {
 	for _, part := range slices.Backward(w.calls) {
 		name := part["metadata"].(object)["name"].(string)
 		if _, err := w.api.do(http.MethodDelete, collections[part["kind"].(string)]+"/"+name, nil); err != nil {
@@ -123,7 +134,7 @@ func (w *world) call(variant string) error {
 		}
 	}
 	if variant == "none" {
-		return w.until(func(calls bool) bool { return !calls })
+		return nil
 	}
 	for _, part := range w.calls {
 		kind := part["kind"].(string)
@@ -139,7 +150,7 @@ func (w *world) call(variant string) error {
 			return err
 		}
 	}
-	return w.until(func(calls bool) bool { return calls })
+	return nil
 }
 
 // until waits for five probes in a row that call the stub, or do not, as is wanted.
@@ -289,46 +300,116 @@ func (w *world) rest() error {
 			return fmt.Errorf("events of kube-scheduler within %s after its pods are gone", patience)
 		}
 	}
-	return w.clear()
+	if err := w.clear(); err != nil {
+		return err
+	}
+	return w.collect()
 }
 
-// update measures updates of pods at a fixed rate, each from when it is due, while pods become unschedulable.
-func (w *world) update(found figures) error {
-	var names []string
-	for range 200 {
-		name, pod := w.podOf(true)
-		if _, err := w.api.do(http.MethodPost, pods, pod); err != nil {
-			return err
-		}
-		names = append(names, name)
+// collect has the API server collect its garbage, so that it need not while something is measured: one collection takes
+// half a second on two cores, and the requests of that time wait.
+func (w *world) collect() error {
+	_, err := w.api.do(http.MethodGet, "/debug/pprof/heap?gc=1", nil)
+	return err
+}
+
+// Seconds of a variant's turn, and those of them that are not measured: the API server learns of the turn, and calls of
+// the turn before end.
+const turnSeconds, unmeasuredSeconds = 5, 2
+
+// updates measures updates of pods at a fixed rate, each from when it is due, while pods become unschedulable. Variants
+// take turns within one stream of updates, so that what else the machine does delays all of them alike.
+func (w *world) updates() (map[string][]figures, error) {
+	names, err := w.boundPods(200)
+	if err != nil {
+		return nil, err
 	}
-	time.Sleep(time.Second)
-	total := w.updates * w.updateSeconds
-	took := make([]time.Duration, total)
-	jobs := make(chan func() error, 2*total)
+	turns := w.order()
+	ofTurn := w.rate * turnSeconds
+	took := make([]time.Duration, ofTurn*len(turns))
+	jobs := make(chan func() error, 2*len(took))
 	failures := w.work(jobs)
+	var busy []time.Duration
 	began := time.Now()
-	for number := range total {
-		due := began.Add(time.Duration(number) * time.Second / time.Duration(w.updates))
+	for number := range took {
+		due := began.Add(time.Duration(number) * time.Second / time.Duration(w.rate))
 		time.Sleep(time.Until(due))
+		switch number % ofTurn {
+		case 0:
+			// Of the turn before, which has just ended.
+			busy = append(busy, busyTime())
+			jobs <- func() error { return w.write(turns[number/ofTurn]) }
+		case w.rate * unmeasuredSeconds:
+			busy = append(busy, busyTime())
+		}
 		jobs <- func() error {
 			change := object{"metadata": object{"annotations": object{"number": fmt.Sprint(number)}}}
 			_, err := w.api.do(http.MethodPatch, pods+"/"+names[number%len(names)], change)
 			took[number] = time.Since(due)
 			return err
 		}
-		if number*w.pending/w.updates != (number+1)*w.pending/w.updates {
+		if number*w.pending/w.rate != (number+1)*w.pending/w.rate {
 			_, pod := w.podOf(false)
 			jobs <- func() error { return w.create(pod) }
 		}
 	}
+	busy = append(busy, busyTime())
 	close(jobs)
 	if err := <-failures; err != nil {
-		return err
+		return nil, err
 	}
-	found["ms of an update of a pod, p99"] = quantile(took, 0.99)
-	found["ms of an update of a pod, median"] = quantile(took, 0.5)
-	return nil
+	found := map[string][]figures{}
+	for turn, variant := range turns {
+		measured := took[turn*ofTurn+w.rate*unmeasuredSeconds : (turn+1)*ofTurn]
+		found[variant] = append(found[variant], figures{
+			"ms of an update of a pod, p99":    quantile(measured, 0.99),
+			"ms of an update of a pod, median": quantile(measured, 0.5),
+			"processors in use meanwhile":      (busy[2*turn+2] - busy[2*turn+1]).Seconds() / (turnSeconds - unmeasuredSeconds),
+		})
+	}
+	return found, errors.Join(w.clear(), w.rest())
+}
+
+// busyTime is how long all processors of this machine have worked since it started, and 0 where /proc does not say it.
+func busyTime() time.Duration {
+	text, _ := os.ReadFile("/proc/stat")
+	line, _, _ := strings.Cut(string(text), "\n")
+	var user, nice, system, idle, waiting, interrupts, softInterrupts int64
+	fmt.Sscanf(line, "cpu %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &waiting, &interrupts, &softInterrupts)
+	return time.Duration(user+nice+system+interrupts+softInterrupts) * 10 * time.Millisecond
+}
+
+// order is the variants, shuffled anew for each round.
+func (w *world) order() (turns []string) {
+	for range w.rounds {
+		order := slices.Clone(w.variants)
+		rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		turns = append(turns, order...)
+	}
+	return turns
+}
+
+// boundPods creates pods, and waits until kube-scheduler has bound each of them.
+func (w *world) boundPods(number int) ([]string, error) {
+	bound := map[string]bool{}
+	ready, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		ended <- w.api.watch(patience, ready, func(pod pod) bool {
+			bound[pod.Metadata.Name] = pod.Spec.NodeName != ""
+			return len(bound) == number && !slices.Contains(slices.Collect(maps.Values(bound)), false)
+		})
+	}()
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	for range number {
+		_, pod := w.podOf(true)
+		if err := w.create(pod); err != nil {
+			return nil, err
+		}
+	}
+	err := <-ended
+	return slices.Collect(maps.Keys(bound)), err
 }
 
 // others measures requests that the conditions do not let through, one after the other: events of other reasons are

@@ -331,7 +331,8 @@ def run(checks):
         visit.to_zero()
         print("# uninstall.md: the command that does the steps 1 to 4", flush=True)
         ended = reader.type(f'journeyman uninstall "$CLUSTER" --definitions\n')
-        checks.check("journeyman uninstall ends well", ended, visit.story())
+        # What there is to see of NodeClaims goes with their definitions.
+        checks.check("journeyman uninstall ends well", ended, "" if ended else visit.story())
         if is_with_terraform:
             checks.check("Terraform removes the rest", reader.type(terraform_page.destroy()))
             terraform_page.delete_bucket()

@@ -72,34 +72,32 @@ pub fn note(state: &State<'_>, changes: &mut Vec<NodeClaim>) {
 /// The claims that `plan` deletes or replaces because they have drifted, with the condition that says so. Karpenter sets
 /// it before it disrupts a node.
 pub fn note_drift(state: &State<'_>, plan: &mut Plan) {
-    let claims = &state.facts.ledger.claims;
+    let is_deleted = |claim: &&NodeClaim| {
+        let reason = DeletionReason::Disrupted(DisruptionReason::Drifted);
+        claim.deletion.as_ref().is_some_and(|deletion| deletion.reason == reason)
+    };
     let is_for_drift = |command: &&Command| command.method.reason() == DisruptionReason::Drifted;
-    let replaced =
-        plan.started.values().filter(is_for_drift).flat_map(|command| &command.candidates);
-    let replaced: BTreeSet<&NodeClaimName> = replaced.collect();
-    let is_unchanged = |name: &&&NodeClaimName| {
-        let is_noted = claims.get(**name).is_none_or(|claim| claim.conditions.drifted.is_some());
-        !is_noted && plan.changes.iter().all(|change| change.name != ***name)
-    };
-    let unchanged = replaced.iter().filter(is_unchanged).filter_map(|name| claims.get(*name));
-    let unchanged: Vec<NodeClaim> = unchanged.map(NodeClaim::following).collect();
-    let deleted = DeletionReason::Disrupted(DisruptionReason::Drifted);
-    let has_drifted = |claim: &&mut NodeClaim| {
-        let deletion = claim.deletion.as_ref();
-        deletion.map_or_else(|| replaced.contains(&claim.name), |d| d.reason == deleted)
-    };
-    plan.changes.extend(unchanged);
-    for claim in plan.changes.iter_mut().filter(has_drifted) {
-        let mut entries = state.nodes.iter();
-        let is_its = |entry: &&StateNode<'_>| entry.claim.is_some_and(|of| of.name == claim.name);
-        let (Some(entry), Some(pool)) =
-            (entries.find(is_its), state.pool(claim.node_pool.as_str()))
-        else {
+    let deleted = plan.changes.iter().filter(is_deleted).map(|claim| &claim.name);
+    let started = plan.started.values().filter(is_for_drift);
+    let replaced = started.flat_map(|command| &command.candidates);
+    let names: BTreeSet<NodeClaimName> = deleted.chain(replaced).cloned().collect();
+    for entry in state.nodes.iter() {
+        let Some(stored) = entry.claim.filter(|claim| names.contains(&claim.name)) else {
             continue;
         };
-        if let Some((_, drift)) = conditions::drift(state, entry, pool) {
-            claim.conditions.drifted = Some(drift);
-            claim.conditions.drifted_since.get_or_insert(state.now);
+        let pool = state.pool(stored.node_pool.as_str());
+        let Some((_, drift)) = pool.and_then(|pool| conditions::drift(state, entry, pool)) else {
+            continue;
+        };
+        if plan.changes.iter().all(|change| change.name != stored.name) {
+            if stored.conditions.drifted.is_some() {
+                continue;
+            }
+            plan.changes.push(stored.following());
+        }
+        for change in plan.changes.iter_mut().filter(|change| change.name == stored.name) {
+            change.conditions.drifted = Some(drift.clone());
+            change.conditions.drifted_since.get_or_insert(state.now);
         }
     }
 }

@@ -234,7 +234,8 @@ start_ministack() {
 start_server() {
   local service
   cargo build --quiet --package aws-server || return 1
-  start_process aws-server cargo run --quiet --package aws-server -- "$@"
+  # Not by cargo, which waits while another build goes on.
+  start_process aws-server "${CARGO_TARGET_DIR:-target}/debug/aws-server" "$@"
   wait_until_ready aws-server grep --quiet '^READY ' "$LIVE_WORK/aws-server.log" || return 1
   SERVER_URL="$(sed -n 's/^READY //p' "$LIVE_WORK/aws-server.log")"
   SERVER_ENVIRONMENT=(AWS_REGION=us-west-2 AWS_DEFAULT_REGION=us-west-2)

@@ -177,9 +177,10 @@ class Visit:
             self.type(INSTALL, "2. Build")
         else:
             build, path, functions = build_commands.printed()
-            self.leave_out(build, "JOURNEYMAN_INSTALL_BUILT=1 says that it is in target/debug")
+            self.leave_out(build, "JOURNEYMAN_INSTALL_BUILT=1 has it built as the other tests have it")
             self.leave_out(functions, "JOURNEYMAN_INSTALL_BUILT=1 says that they are in target/lambda")
-            self.checks.check("the command is found", self.reader.type(f"{path}\njourneyman --version\n"))
+            built = f"export PATH={os.environ['LIVE_WORK']}:$PATH"
+            self.checks.check("the command is found", self.reader.type(f"{path}\n{built}\njourneyman --version\n"))
         missing = missing_functions(REPOSITORY / "target" / "lambda")
         self.checks.check("each function has a folder with a file bootstrap", not missing, missing)
 

@@ -195,5 +195,6 @@ fn filled(line: &str, function: Option<Function>) -> Option<String> {
     for (name, value) in function.map(facts::names).unwrap_or_default() {
         text = text.replace(&format!("@{{{name}}}"), &value);
     }
-    Some(text.replace("@{sources}", &facts::sources()))
+    let text = text.replace("@{sources}", &facts::sources());
+    Some(text.replace("@{ledger-format}", &facts::ledger_format()))
 }

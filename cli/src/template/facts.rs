@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dispatch::{Allowed, SETTINGS, Setting, calls, receivers};
 use installer::doctor::concurrency;
-use model::{Function, words::capitalized};
+use model::{Function, ledger::LedgerFormat, words::capitalized};
 use ports::rights::{iam, rbac};
 use simulator::FunctionTable;
 
@@ -109,6 +109,11 @@ pub(super) fn sources() -> String {
     let source = |f: Function| format!("SOURCE '${{{}LogGroup}}' | ", capitalized(f.as_str()));
     let always = |function: &Function| is(*function, "always") == Some(true);
     Function::ALL.into_iter().filter(always).map(source).collect()
+}
+
+/// Which formats of the ledger the functions write and read.
+pub(super) fn ledger_format() -> String {
+    LedgerFormat::OURS.to_string()
 }
 
 /// The settings as variables of the functions.

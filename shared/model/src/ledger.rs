@@ -1,11 +1,13 @@
 //! The ledger's words: counters, commits and their answers.
 
 pub mod decision;
+pub mod format;
 pub mod rejection;
 
 pub use decision::{
     Bound, Decision, DecisionKind, DecisionPage, DecisionQuery, Origin, Rejected, Subject,
 };
+pub use format::LedgerFormat;
 pub use rejection::RejectionReason;
 
 use std::{

@@ -1,5 +1,7 @@
 //! Records read back as they were written, and bad ones are named.
 
+mod golden;
+
 use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use model::{

@@ -26,6 +26,7 @@ mod batch;
 mod catalog_store;
 mod commit;
 mod decisions;
+mod examine;
 mod facts;
 mod guard;
 mod head;
@@ -36,6 +37,7 @@ mod unavailable;
 mod unlaunched;
 
 pub use catalog_store::DynamoCatalogStore;
+pub use examine::ExaminedLedger;
 pub use item::RecordForm;
 
 use std::collections::BTreeMap;

@@ -112,6 +112,7 @@ pub(crate) fn fault_of(code: &str, status: u16) -> Fault {
         | "InvalidPlacementGroupId.Unknown"
         | "NoSuchEntity"
         | "NoSuchEntityException"
+        | "NoSuchKey"
         | "ParameterNotFound"
         | "QueueDoesNotExist"
         | "ResourceNotFoundException" => Fault::NotFound,

@@ -34,7 +34,7 @@ mod zonal_shift;
 
 pub use account::{Account, Endpoints, InvalidAccount, Service};
 pub use collector::OtlpCollector;
-pub use dynamodb::{DynamoCatalogStore, DynamoLedger, RecordForm};
+pub use dynamodb::{DynamoCatalogStore, DynamoLedger, ExaminedLedger, RecordForm};
 pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates};
 pub use eks::{Connection, EksClusters};
 pub use forensics::AwsForensics;

@@ -101,7 +101,8 @@ impl S3Bucket {
             ),
         };
         let operation = "CreateBucket";
-        self.ask(Ask { operation, method: "PUT", key: "", content: content.into_bytes() }).await
+        let ask = Ask { operation, method: "PUT", key: "", content: content.into_bytes() };
+        self.ask(ask).await.map(drop)
     }
 
     /// Writes the object `key`.
@@ -110,18 +111,25 @@ impl S3Bucket {
     ///
     /// If S3 refuses, or does not answer.
     pub async fn put(&self, key: &str, content: Vec<u8>) -> Result<(), PortError> {
-        self.ask(Ask { operation: "PutObject", method: "PUT", key, content }).await
+        self.ask(Ask { operation: "PutObject", method: "PUT", key, content }).await.map(drop)
+    }
+
+    /// The content of the object `key`; `None`: there is no such object.
+    ///
+    /// # Errors
+    ///
+    /// If S3 refuses, or does not answer.
+    pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, PortError> {
+        present(self.ask(Ask::reading("GetObject", "GET", key)).await)
     }
 
     async fn is_there(&self, operation: &'static str, key: &str) -> Result<bool, PortError> {
-        match self.ask(Ask { operation, method: "HEAD", key, content: Vec::new() }).await {
-            Ok(()) => Ok(true),
-            Err(error) if error.fault == Fault::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        let answer = self.ask(Ask::reading(operation, "HEAD", key)).await;
+        Ok(present(answer)?.is_some())
     }
 
-    async fn ask(&self, ask: Ask<'_>) -> Result<(), PortError> {
+    /// The content of the answer.
+    async fn ask(&self, ask: Ask<'_>) -> Result<Vec<u8>, PortError> {
         let Ask { operation, method, key, content } = ask;
         let url = if key.is_empty() { self.url.clone() } else { self.url(key) };
         // A bucket that is not there yet has no owner.
@@ -129,7 +137,23 @@ impl S3Bucket {
         let headers = if operation == "CreateBucket" { Vec::new() } else { vec![owner] };
         let request = Signable { method, url, headers, content };
         let (status, body) = self.client.send(operation, ("s3", settings()), request).await?;
-        from_answer(operation, status, &String::from_utf8_lossy(&body))
+        from_answer(operation, status, &String::from_utf8_lossy(&body))?;
+        Ok(body)
+    }
+}
+
+impl<'a> Ask<'a> {
+    fn reading(operation: &'static str, method: &'static str, key: &'a str) -> Self {
+        Self { operation, method, key, content: Vec::new() }
+    }
+}
+
+/// What S3 has; `None` if it has no such thing.
+fn present<T>(answer: Result<T, PortError>) -> Result<Option<T>, PortError> {
+    match answer {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.fault == Fault::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -192,6 +216,17 @@ mod tests {
         let checksum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(wire.header("x-amz-content-sha256")[1], checksum);
         assert!(wire.header("authorization")[1].contains("/us-west-2/s3/aws4_request"));
+    }
+
+    #[tokio::test]
+    async fn an_object_is_read_or_absent() {
+        let missing = "<Error><Code>NoSuchKey</Code><Message>not there</Message></Error>";
+        let wire = Wire::answering(&[Some((200, "abc")), Some((404, missing)), Some((403, ""))]);
+        let bucket = bucket(&wire, "us-west-2");
+        assert_eq!(bucket.get("a").await.unwrap(), Some(b"abc".to_vec()));
+        assert_eq!(bucket.get("a").await.unwrap(), None);
+        assert!(bucket.get("a").await.is_err(), "what cannot be read is not absent");
+        assert_eq!(wire.header("x-amz-expected-bucket-owner"), ["123456789012"; 3]);
     }
 
     #[tokio::test]

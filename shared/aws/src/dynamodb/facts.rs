@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use jiff::Timestamp;
 use model::{ClusterName, duration::later, limits::FACTS_PARTS_MAX, recorded::RecordedFacts};
 use ports::PortError;
+use wire::recorded::UnreadableFacts;
 
 use super::{
     DynamoLedger,
@@ -30,12 +31,25 @@ pub(super) fn facts_items(
     }
     let expires_at = later(at, KEPT);
     let part_item = |(part, bytes): (usize, &[u8])| {
-        let mut whole = item::key(cluster, &format!("{PREFIX}{id:016x}#{part:02}"));
+        let mut whole = item::key(cluster, &format!("{}{part:02}", facts_prefix(id)));
         whole.insert(PART.to_owned(), AttributeValue::B(Blob::new(bytes)));
         whole.insert(EXPIRES_AT.to_owned(), number(item::seconds_rounded_up(expires_at)));
         whole
     };
     Ok(parts.enumerate().map(part_item).collect())
+}
+
+/// What the keys of the items under `id` begin with.
+pub(super) fn facts_prefix(id: u64) -> String {
+    format!("{PREFIX}{id:016x}#")
+}
+
+/// What is recorded in `packed`; `None` if it is empty.
+pub(super) fn facts_of(packed: &[u8]) -> Result<Option<RecordedFacts>, UnreadableFacts> {
+    if packed.is_empty() {
+        return Ok(None);
+    }
+    wire::recorded::decode(packed).map(Some)
 }
 
 impl DynamoLedger {
@@ -45,13 +59,18 @@ impl DynamoLedger {
         cluster: &ClusterName,
         id: u64,
     ) -> Result<Option<RecordedFacts>, PortError> {
-        let items = self.items(cluster.as_str(), &format!("{PREFIX}{id:016x}#")).await?;
+        let packed = self.packed_facts(cluster, id).await?;
+        facts_of(&packed).map_err(|error| BadAnswer::of("Query", error.to_string()))
+    }
+
+    /// The parts under `id`, in their order; empty if there are none.
+    pub(super) async fn packed_facts(
+        &self,
+        cluster: &ClusterName,
+        id: u64,
+    ) -> Result<Vec<u8>, PortError> {
+        let items = self.items(cluster.as_str(), &facts_prefix(id)).await?;
         let parts = items.iter().filter_map(|item| item.get(PART)?.as_b().ok());
-        let packed: Vec<u8> = parts.flat_map(AsRef::<[u8]>::as_ref).copied().collect();
-        if packed.is_empty() {
-            return Ok(None);
-        }
-        let recorded = wire::recorded::decode(&packed);
-        recorded.map(Some).map_err(|error| BadAnswer::of("Query", error.to_string()))
+        Ok(parts.flat_map(AsRef::<[u8]>::as_ref).copied().collect())
     }
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClaimPhase, Resources, Taint, TaintEffect,
     claim::{ClaimConditions, LaunchedInstance},
-    ledger::Counters,
+    ledger::{Counters, UnreadableItem},
     validation::FailedCheck,
 };
 use ports::CatalogStore as _;
@@ -172,4 +172,49 @@ async fn verdicts_and_the_catalog_of_405e221_are_read() {
         std::sync::Arc::make_mut(known).processor.has_enclaves = false;
     }
     assert!(stored.catalog == builtin, "it says {:?}", stored.catalog.instance_types);
+}
+
+/// What an upgrade reads first.
+#[tokio::test]
+async fn an_item_that_cannot_be_read_is_named_among_all_of_the_table() {
+    let none = || r#"{"Items":[]}"#.to_owned();
+    let initialized = stored("claim-initialized").remove(0);
+    let later = initialized.replace(r#"{\"v\":1"#, r#"{\"v\":9"#);
+    assert_ne!(later, initialized);
+    let with =
+        |listed: String, item: &str| format!("{},{item}]}}", listed.strip_suffix("]}").unwrap());
+    let claims = with(listed("claim-"), &later);
+    // A record with facts, which another release recorded.
+    let records = include_str!("../../../../tests/golden/ledger-1/records.tsv");
+    let decision = records.lines().find_map(|line| line.strip_prefix("decision\t")).unwrap();
+    let decision = serde_json::json!({
+        "cluster": {"S": "demo"}, "item": {"S": "decision#2026"}, "record": {"S": decision},
+    });
+    let answers = [
+        listed("head"),
+        listed("batch"),
+        claims,
+        listed("cooling-"),
+        listed("measured"),
+        none(),
+        none(),
+        none(),
+        none(),
+        listed("validation-"),
+        with(listed("decision-"), &decision.to_string()),
+        r#"{"Items":[{"part":{"B":"CQ=="}}]}"#.to_owned(),
+    ];
+    let examined = ledger(&answers).examine(&cluster()).await.unwrap();
+    let kept = ["head", "batch", "claim-", "cooling-", "measured", "validation-", "decision-"];
+    let kept: usize = kept.iter().map(|prefix| stored(prefix).len()).sum();
+    assert_eq!(examined.items, kept + 3);
+    let unreadable: Vec<String> = examined
+        .unreadable
+        .iter()
+        .map(|UnreadableItem { item, problem, .. }| format!("{item} {problem}"))
+        .collect();
+    assert_eq!(unreadable.len(), 2, "{unreadable:?}");
+    assert!(unreadable[0].starts_with("claim#default-4-initialized "), "{unreadable:?}");
+    assert!(unreadable[0].contains("version 9 is not supported"), "{unreadable:?}");
+    assert!(unreadable[1].starts_with("facts#000000000000fee1# they were recorded by another"));
 }

@@ -56,9 +56,13 @@ pub(super) const MEASURED_PREFIX: &str = "measured#";
 pub(super) const COMMAND_PREFIX: &str = "command#";
 /// Sort keys of pools whose launches were refused start with it.
 pub(super) const REFUSALS_PREFIX: &str = "refusals#";
-
 /// Sort keys of how launches of pools ended start with it.
 pub(super) const REGISTRATIONS_PREFIX: &str = "registrations#";
+
+/// Sort keys of pulses start with it.
+pub(super) const PULSE_PREFIX: &str = "pulse#";
+/// Sort keys of what dry runs of classes came to start with it.
+pub(super) const VALIDATION_PREFIX: &str = "validation#";
 
 /// How long it is kept how launches of a pool ended, after the latest of them. The status of the pool keeps
 /// what it came to.
@@ -116,7 +120,7 @@ pub(super) fn claim_key(name: &NodeClaimName) -> String {
 }
 
 pub(super) fn pulse_key(function: Function) -> String {
-    format!("pulse#{function}")
+    format!("{PULSE_PREFIX}{function}")
 }
 
 pub(super) fn command_key(id: &CommandId) -> String {
@@ -132,7 +136,7 @@ pub(super) fn registrations_key(pool: &NodePoolName) -> String {
 }
 
 pub(super) fn validation_key(class: &NodeClassName) -> String {
-    format!("validation#{class}")
+    format!("{VALIDATION_PREFIX}{class}")
 }
 
 /// The partition of what all clusters in `region` share. No cluster's name has a `#`.

@@ -7,6 +7,7 @@ use installer::{
     handover::{AdoptArgs, ReleaseArgs},
     install::InstallArgs,
     uninstall::UninstallArgs,
+    upgrade::{RollbackArgs, UpgradeArgs},
 };
 
 use crate::{
@@ -34,8 +35,9 @@ use crate::{
 /// Journeyman launches, disrupts and terminates the nodes of an Amazon EKS cluster from AWS Lambda
 /// functions. It uses Karpenter's own objects: NodePool, EC2NodeClass, NodeClaim. Use `plan` to see
 /// what Journeyman would do with manifests or a running cluster, `simulate` to run it in virtual
-/// time, and `local` to run it on this machine. Only `deploy`, `install`, `uninstall`, `adopt` and
-/// `release` change a cluster or an AWS account, and they show their changes first.
+/// time, and `local` to run it on this machine. Only `deploy`, `upgrade`, `rollback`, `install`,
+/// `uninstall`, `adopt` and `release` change a cluster or an AWS account, and they show their
+/// changes first.
 #[derive(Debug, Parser)]
 #[command(name = "journeyman", version = version::text(), disable_help_subcommand = true)]
 pub struct Args {
@@ -111,11 +113,27 @@ pub enum JourneymanCommand {
     Replay(ReplayArgs),
     /// Deploy a release: the stack, and what it needs in the cluster.
     ///
-    /// Does what `install` does, uploads the functions, creates or updates the CloudFormation stack
-    /// after showing its changes, and does what `doctor` does. Needs no AWS SAM. Exit codes: 0
-    /// stack and cluster are up to date, whatever `doctor` finds; 1 nothing was changed, or you did
-    /// not want all changes; 2 it failed, with the resource that failed first.
+    /// Does what `install` does, uploads the functions, creates the CloudFormation stack or changes
+    /// its parameters after showing the changes, and does what `doctor` does. Needs no AWS SAM. Exit
+    /// codes: 0 all checks of `doctor` passed; 1 a check failed, or you did not want all changes; 2
+    /// it failed, with the resource that failed first.
     Deploy(Box<DeployArgs>),
+    /// Upgrade a stack to another release, after checking the ledger.
+    ///
+    /// Checks that this release can read every item of the ledger, and that the installed release
+    /// could read what the new one writes, so that you can go back. Then does what `deploy` does:
+    /// CRDs and RBAC rules, the stack, the checks of `doctor`. Exit codes: 0 all checks passed; 1
+    /// the new release was refused, a check failed, or you did not want all changes; 2 it failed,
+    /// with the resource that failed first.
+    Upgrade(Box<UpgradeArgs>),
+    /// Deploy the former release of a stack again.
+    ///
+    /// The bucket keeps its template and its functions. Checks that the former release can read
+    /// the ledger. Parameters keep their values. CRDs and RBAC rules stay: older functions ignore
+    /// what they do not know. A second `rollback` undoes the first. Exit codes: 0 all checks of
+    /// `doctor` passed; 1 there is no former release, it was refused, a check failed, or you did not
+    /// want the changes; 2 it failed, with the resource that failed first.
+    Rollback(RollbackArgs),
     /// Install CRDs and RBAC roles in a cluster, after showing them.
     ///
     /// Applies what `crds` and `rbac` print, by server-side apply as field manager `journeyman`.

@@ -11,7 +11,17 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("See what happened", &["explain", "get", "replay"]),
     (
         "Install and operate",
-        &["deploy", "install", "doctor", "uninstall", "crds", "rbac", "template"],
+        &[
+            "deploy",
+            "upgrade",
+            "rollback",
+            "install",
+            "doctor",
+            "uninstall",
+            "crds",
+            "rbac",
+            "template",
+        ],
     ),
     ("Move to Journeyman, and back", &["convert", "hash", "adopt", "release"]),
     ("Other", &["completions", "man", "version"]),
@@ -149,7 +159,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "deploy",
         &[
             (
-                "Deploy the files of a release, or update the stack to it",
+                "Deploy the files of a release",
                 "journeyman deploy demo --release journeyman-0.1.0-stack",
             ),
             (
@@ -158,6 +168,20 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    (
+        "upgrade",
+        &[
+            (
+                "Show what an upgrade would change",
+                "journeyman upgrade demo --release journeyman-0.2.0-stack --diff",
+            ),
+            (
+                "Check the ledger, show the changes, ask, and upgrade",
+                "journeyman upgrade demo --release journeyman-0.2.0-stack",
+            ),
+        ],
+    ),
+    ("rollback", &[("Go back to the release before the last upgrade", "journeyman rollback demo")]),
     ("install", &[("Show the changes, ask, and apply them", "journeyman install demo")]),
     ("doctor", &[("Check the installation of a cluster", "journeyman doctor demo")]),
     (

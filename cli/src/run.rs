@@ -28,6 +28,8 @@ impl RunCommand for Args {
             JourneymanCommand::Template(args) => args,
             JourneymanCommand::Doctor(args) => args,
             JourneymanCommand::Deploy(args) => &**args,
+            JourneymanCommand::Upgrade(args) => &**args,
+            JourneymanCommand::Rollback(args) => args,
             JourneymanCommand::Install(args) => args,
             JourneymanCommand::Adopt(args) => args,
             JourneymanCommand::Release(args) => args,

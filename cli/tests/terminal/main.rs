@@ -145,6 +145,8 @@ const CALLS: &[Call] = &[
     complains("adopt demo", 2, "journeyman adopt: not in this build"),
     complains("release demo", 2, "journeyman release: not in this build"),
     complains("deploy demo --bucket a", 2, "journeyman deploy: not in this build"),
+    complains("upgrade demo --bucket a", 2, "journeyman upgrade: not in this build"),
+    complains("rollback demo", 2, "journeyman rollback: not in this build"),
     complains("install demo", 2, "journeyman install: not in this build"),
     complains("doctor demo", 2, "journeyman doctor: not in this build"),
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),

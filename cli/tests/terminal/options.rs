@@ -264,7 +264,30 @@ const CALLS: &[Call] = &[
         2,
         "journeyman deploy: not in this build",
     ),
-    complains("deploy demo --bucket releases --yes", 2, "journeyman deploy: not in this build"),
+    complains(
+        "deploy demo --bucket releases --yes --wake https://abc.on.aws/ --wake-except a,b",
+        2,
+        "journeyman deploy: not in this build",
+    ),
+    complains(
+        "upgrade demo --release pages --bucket releases --prefix a/ --stack-name s -p Packing=cheapest --diff --force \
+         --stack-only --wait 1 --pod-deletion-costs --region eu-west-1 --context east --kubeconfig ./nowhere \
+         --expect-server https://127.0.0.1",
+        2,
+        "journeyman upgrade: not in this build",
+    ),
+    complains(
+        "upgrade demo --bucket releases --yes --wake https://abc.on.aws/ --wake-except a,b",
+        2,
+        "journeyman upgrade: not in this build",
+    ),
+    complains(
+        "rollback demo --bucket releases --prefix a/ --stack-name s --diff --force --stack-only --wait 1 --region \
+         eu-west-1 --context east --kubeconfig ./nowhere --expect-server https://127.0.0.1",
+        2,
+        "journeyman rollback: not in this build",
+    ),
+    complains("rollback demo --yes", 2, "journeyman rollback: not in this build"),
     answers(
         "version demo --region eu-west-1 --context east --kubeconfig ./nowhere --expect-server https://127.0.0.1",
         "journeyman ",

@@ -82,6 +82,8 @@ const SHOWN: &[(i32, &str)] = &[
     (0, "get costs --ledger ledger.json"),
     (0, "replay {launch} --ledger ledger.json"),
     (2, "deploy demo --bucket releases"),
+    (2, "upgrade demo --bucket releases"),
+    (2, "rollback demo"),
     (2, "install demo"),
     (2, "doctor demo"),
     (2, "uninstall demo"),

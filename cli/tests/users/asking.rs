@@ -140,7 +140,7 @@ fn w8_help_says_what_the_program_is_and_directories_are_read_with_all_in_them() 
     run(&folder, "--help").says(&[
         "Karpenter without the controller.",
         "nodes of an Amazon EKS cluster",
-        "Only `deploy`, `install`, `uninstall`, `adopt` and `release`\nchange a cluster or an AWS account",
+        "Only `deploy`, `upgrade`, `rollback`, `install`, `uninstall`,\n`adopt` and `release` change a cluster or an AWS account",
     ]);
     for words in
         ["plan -R in", "hash -R in", "validate -R in", "simulate -R --manifests in --duration 1m"]

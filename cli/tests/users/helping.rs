@@ -63,7 +63,7 @@ fn a_command_that_is_misspelt_is_guessed() {
 }
 
 /// Commands whose answer has one form: files that programs read, steps that are shown and carried out, a version.
-const ONE_FORM: [&str; 13] = [
+const ONE_FORM: [&str; 15] = [
     "adopt",
     "completions",
     "convert",
@@ -74,8 +74,10 @@ const ONE_FORM: [&str; 13] = [
     "man",
     "rbac",
     "release",
+    "rollback",
     "template",
     "uninstall",
+    "upgrade",
     "version",
 ];
 

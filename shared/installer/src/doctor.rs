@@ -36,13 +36,19 @@ pub struct DoctorArgs {
     pub output: Format,
 }
 
-/// Looks, and prints what was found. `true`: every step is done, or not needed.
-pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bool, CommandError> {
+/// Looks, and prints what was found. `true`: every step is done, or not needed. The functions are to be of this release,
+/// or of the one that a `rollback` put in its place.
+pub fn run(
+    args: &DoctorArgs,
+    rollback: Option<String>,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<bool, CommandError> {
     live::needed("doctor")?;
     let place = args.place.found()?;
     let looking = ProgressLine::new("looking at the cluster and the account");
     let ends = InstallationClients::open(&place);
-    let verdicts = judged(&ends.observed(&place, now()));
+    let verdicts = judged(&Observed { rollback, ..ends.observed(&place, now()) });
     drop(looking);
     if args.output.is_document() {
         let steps: Vec<_> =
@@ -58,7 +64,7 @@ pub fn run(args: &DoctorArgs, screen: Screen, out: &mut impl Write) -> Result<bo
 
 impl RunCommand for DoctorArgs {
     fn run(&self, screen: Screen, out: &mut dyn Write) -> Result<bool, CommandError> {
-        run(self, screen, &mut { out })
+        run(self, None, screen, &mut { out })
     }
 }
 

@@ -12,4 +12,5 @@ pub mod installation;
 pub mod live;
 pub mod named;
 pub mod uninstall;
+pub mod upgrade;
 pub mod wake;

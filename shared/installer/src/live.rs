@@ -22,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 #[cfg(not(feature = "live"))]
 pub(crate) use absent::called;
 #[cfg(not(feature = "live"))]
-pub use absent::{AccountClient, ApiConnection};
+pub use absent::{AccountClient, ApiConnection, BucketClient};
 #[cfg(feature = "live")]
-pub use account::AccountClient;
+pub use account::{AccountClient, BucketClient};
 #[cfg(feature = "live")]
 pub use connection::ApiConnection;
 #[cfg(feature = "live")]

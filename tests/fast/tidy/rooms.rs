@@ -109,6 +109,7 @@ const INSTALLER: &[Room] = &[
     ("doctor", &["found", "installation", "live", "named", "wake"]),
     ("install", &["doctor", "found", "installation", "live", "wake"]),
     ("deploy", &["doctor", "found", "install", "installation", "live", "wake"]),
+    ("upgrade", &["deploy", "installation"]),
     ("handover", &["doctor", "found", "installation", "live"]),
     ("uninstall", &["doctor", "found", "installation", "live", "wake"]),
 ];

@@ -56,9 +56,14 @@ pub fn zip(folder: &Path, name: &str) -> Result<Vec<u8>, BadInput> {
     Ok(content)
 }
 
-/// The key of `template` below `prefix`: another template has another key.
-pub fn template_key(prefix: &str, template: &str) -> String {
-    format!("{prefix}template-{}.yaml", sha256(template.as_bytes()))
+/// The checksum of `template`, whatever white space an answer of CloudFormation has behind it.
+pub fn digest(template: &str) -> String {
+    sha256(template.trim_end().as_bytes())
+}
+
+/// The key below `prefix` of the template with this [`digest`]: another template has another key.
+pub fn template_key(prefix: &str, digest: &str) -> String {
+    format!("{prefix}template-{digest}.yaml")
 }
 
 /// Checks the beginning of keys: names with a slash behind each, which need no encoding in a URL.

@@ -218,6 +218,7 @@ impl InstallationClients {
         Observed {
             now,
             cluster: cluster.to_owned(),
+            rollback: None,
             version: self.cluster().and_then(ClusterClient::version),
             identity: self.identity(place, &eks, &functions),
             eks,

@@ -17,6 +17,8 @@ pub struct Observed {
     pub now: Timestamp,
     /// The name of the EKS cluster.
     pub cluster: String,
+    /// The former release that was deployed again; `None`: the functions are to be of this command's.
+    pub rollback: Option<String>,
     /// What the API server says of itself: `/version`.
     pub version: LiveAnswer<Value>,
     /// `cluster` of eks:DescribeCluster; none: EKS knows no such cluster.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use model::{
+    ClusterName,
     join::{JoinNetwork, JoiningInstance},
+    ledger::UnreadableItem,
     node_class::NodeClass,
 };
 use serde_json::Value;
@@ -54,6 +56,20 @@ impl ApiConnection {
 /// Calls no URL.
 pub(crate) fn called(_: &str, _: &str, _: &Value) -> UrlAnswer {
     UrlAnswer::Failed(WHY.to_owned())
+}
+
+/// A bucket that there never is.
+#[derive(Debug)]
+pub enum BucketClient {}
+
+impl BucketClient {
+    pub(crate) fn name(&self) -> &str {
+        match *self {}
+    }
+
+    pub(crate) fn url(&self, _: &str) -> String {
+        match *self {}
+    }
 }
 
 /// An account that there never is.
@@ -156,23 +172,39 @@ impl AccountClient {
         match *self {}
     }
 
-    pub(crate) fn has_bucket(&self, _: &BucketPlace) -> LiveAnswer<bool> {
+    pub(crate) fn template_of(&self, _: &str) -> LiveAnswer<Option<String>> {
         match *self {}
     }
 
-    pub(crate) fn create_bucket(&self, _: &BucketPlace) -> LiveAnswer<()> {
+    pub(crate) fn bucket(&self, _: BucketPlace) -> LiveAnswer<BucketClient> {
         match *self {}
     }
 
-    pub(crate) fn has_object(&self, _: &BucketPlace, _: &str) -> LiveAnswer<bool> {
+    pub(crate) fn has_bucket(&self, _: &BucketClient) -> LiveAnswer<bool> {
         match *self {}
     }
 
-    pub(crate) fn put_object(&self, _: &BucketPlace, _: &str, _: Vec<u8>) -> LiveAnswer<()> {
+    pub(crate) fn create_bucket(&self, _: &BucketClient) -> LiveAnswer<()> {
         match *self {}
     }
 
-    pub(crate) fn object_url(&self, _: &BucketPlace, _: &str) -> LiveAnswer<String> {
+    pub(crate) fn has_object(&self, _: &BucketClient, _: &str) -> LiveAnswer<bool> {
+        match *self {}
+    }
+
+    pub(crate) fn object_text(&self, _: &BucketClient, _: &str) -> LiveAnswer<Option<String>> {
+        match *self {}
+    }
+
+    pub(crate) fn put_object(&self, _: &BucketClient, _: &str, _: Vec<u8>) -> LiveAnswer<()> {
+        match *self {}
+    }
+
+    pub(crate) fn examined(
+        &self,
+        _: &str,
+        _: &ClusterName,
+    ) -> LiveAnswer<(usize, Vec<UnreadableItem>)> {
         match *self {}
     }
 

@@ -10,6 +10,8 @@ mod network;
 mod stacks;
 mod table;
 
+pub use bucket::BucketClient;
+
 use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};

@@ -95,6 +95,7 @@ pub(crate) fn whole() -> Observed {
     Observed {
         now: "2026-08-01T12:00:00Z".parse().unwrap(),
         cluster: "demo".to_owned(),
+        rollback: None,
         version: Ok(json!({"gitVersion": "v1.34.1-eks"})),
         eks: Ok(Some(json!({
             "status": "ACTIVE", "version": "1.34", "accessConfig": {"authenticationMode": "API"},

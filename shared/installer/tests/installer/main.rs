@@ -19,6 +19,7 @@ mod identity;
 mod installation;
 mod releases;
 mod uninstall;
+mod upgrading;
 mod waiting;
 mod wake;
 mod waking;

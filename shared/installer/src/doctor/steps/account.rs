@@ -146,6 +146,14 @@ pub(super) fn release(seen: &Observed) -> Judged {
     if functions.is_empty() {
         return Ok(StepVerdict::NotNeeded("no function is deployed".to_owned()));
     }
+    if let Some(former) = &seen.rollback {
+        let others: Vec<&str> =
+            release::of_functions(functions).into_iter().filter(|name| name != former).collect();
+        let other = |name| format!("Functions are of release {name} and not of {former}.");
+        let differences = others.into_iter().map(other).collect();
+        let done = format!("all of the former release {former}");
+        return Ok(StepVerdict::of(differences, done, DEPLOY));
+    }
     let settings: BTreeSet<&str> = SETTINGS.iter().map(|setting| setting.variable).collect();
     let mut differences = Vec::new();
     for function in functions {

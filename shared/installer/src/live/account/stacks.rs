@@ -5,7 +5,7 @@ use aws_sdk_cloudformation::{
     types::{
         Capability, Change, ChangeAction, ChangeSetStatus, ChangeSetType, Parameter,
         ParameterDeclaration, Replacement, ResourceChange as Changed, ResourceStatus, Stack,
-        StackEvent as Event, StackStatus,
+        StackEvent as Event, StackStatus, TemplateStage,
     },
 };
 
@@ -28,6 +28,15 @@ impl AccountClient {
         let stack = answer.and_then(|answer| answer.stacks.unwrap_or_default().pop());
         let stack = stack.as_ref().map(deployed);
         Ok(stack.filter(|stack| stack.state.status != "DELETE_COMPLETE"))
+    }
+
+    /// The template of the stack called `name`, as it was sent to CloudFormation; `None`: there is no such stack.
+    pub(crate) fn template_of(&self, name: &str) -> LiveAnswer<Option<String>> {
+        let request = self.formation().get_template().stack_name(name);
+        let request = request.template_stage(TemplateStage::Original);
+        let answer = self.runtime.block_on(request.send());
+        let answer = present("cloudformation:GetTemplate", name, answer)?;
+        Ok(answer.and_then(|answer| answer.template_body))
     }
 
     /// Id of the newest event of the stack called `name`; `None`: there is none.

@@ -1,11 +1,25 @@
 //! Items of a ledger's table.
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use model::{ClusterName, ledger::UnreadableItem};
 
 use super::{AccountClient, present};
-use crate::live::{ItemAttribute, ItemQuery, LiveAnswer, TableItem};
+use crate::live::{ItemAttribute, ItemQuery, LiveAnswer, TableItem, failure::of_port};
 
 impl AccountClient {
+    /// Number of items that the ledger of `cluster` in `table` has, and those that this command cannot read.
+    pub(crate) fn examined(
+        &self,
+        table: &str,
+        cluster: &ClusterName,
+    ) -> LiveAnswer<(usize, Vec<UnreadableItem>)> {
+        let ledger = self.adapters()?.ledger(table);
+        let examined = self.runtime.block_on(ledger.examine(cluster));
+        let examined =
+            examined.map_err(|error| format!("table {table}: {}", of_port("dynamodb", &error)))?;
+        Ok((examined.items, examined.unreadable))
+    }
+
     /// The items that are asked for, and whether there are others.
     pub fn items(&self, asked: ItemQuery<'_>) -> LiveAnswer<(Vec<TableItem>, bool)> {
         let ItemQuery { table, cluster, prefix, attribute, newest } = asked;

@@ -1,5 +1,6 @@
-//! `journeyman get`: NodeClaims, nodes, pods, decisions, commands and costs, as the ledger has them.
+//! `journeyman get`: NodeClaims, nodes, pods, decisions, commands, rollouts and costs, as the ledger has them.
 
+mod rollouts;
 mod things;
 
 use std::{
@@ -66,6 +67,9 @@ pub enum RecordsKind {
     /// Disruption commands in progress.
     #[value(alias = "command")]
     Commands,
+    /// Images of nodes by NodePool, and rollouts that are halted.
+    #[value(alias = "rollout")]
+    Rollouts,
     /// Prices of nodes by NodePool and capacity type; `plan --html` has them by workload.
     #[value(alias = "cost")]
     Costs,
@@ -191,6 +195,7 @@ fn listed(records: &Records, args: &GetArgs) -> Listed {
         RecordsKind::Pods => things::pods(records, args, is_wide),
         RecordsKind::Decisions => decisions(records, args, is_wide),
         RecordsKind::Commands => commands(records, args, is_wide),
+        RecordsKind::Rollouts => rollouts::rollouts(records, args),
         RecordsKind::Costs => costs(records, args),
     }
 }

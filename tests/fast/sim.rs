@@ -75,6 +75,8 @@ mod reservations;
 mod resolve;
 #[path = "sim/rights.rs"]
 mod rights;
+#[path = "sim/rollouts.rs"]
+mod rollouts;
 #[path = "sim/sabotage.rs"]
 mod sabotage;
 #[path = "sim/settings.rs"]

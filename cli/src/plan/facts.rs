@@ -71,12 +71,17 @@ pub(super) fn of(
     loaded.notes.extend(missing);
     sort(&mut surroundings);
     let ledger = ledger(claims, outside.records);
+    let classes = loaded.node_classes.iter().map(|(read, _)| &read.class);
+    let rollouts = classes.filter_map(|class| Some((class.name.clone(), class.rollout.clone()?)));
+    let rollouts = rollouts.collect();
     let mut facts = Facts {
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
         classes: Some(offers.classes),
         class_hashes: Some(hashes.known.clone()),
         class_images: offers.images,
+        class_candidates: offers.candidates,
+        class_rollouts: rollouts,
         node_charges: offers.charges,
         daemon_sets,
         pods,

@@ -13,7 +13,9 @@ use model::{
     condition::NotReady,
     facts::ClassOffer,
     labels,
-    node_class::{ClassStatus, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
+    node_class::{
+        ClassStatus, Image, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet,
+    },
     policies::Policies,
 };
 use report::error::BadInput;
@@ -28,6 +30,8 @@ pub(super) struct Offers {
     pub(super) classes: BTreeMap<NodeClassName, ClassOffer>,
     /// The image that each type starts from, by class, of classes whose status selects images.
     pub(super) images: BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>>,
+    /// Of these, the ones that canaries start from instead.
+    pub(super) candidates: BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>>,
     /// Whether AWS said what it offers, so that what is missing is not offered.
     pub(super) is_whole: bool,
     /// What a node of each class costs beside its instance, where that is known.
@@ -56,20 +60,25 @@ pub(super) fn load(
     };
     offers.notes.extend(validate::elsewhere(&loaded.node_pools, &catalog));
     offers.charge(loaded, &catalog.region);
-    offers.images = images(&offers.classes, loaded);
+    offers.images = images(&offers.classes, loaded, |_, _| true);
+    offers.candidates =
+        images(&offers.classes, loaded, |status, image| status.candidates.contains(&image.id));
     Ok((offers, catalog))
 }
 
-/// The images that the statuses of classes select, by the types that start from them.
+/// The images that the statuses of classes select and that are `meant`, by the types that start from them.
 fn images(
     classes: &BTreeMap<NodeClassName, ClassOffer>,
     loaded: &Loaded,
+    is_meant: fn(&ClassStatus, &Image) -> bool,
 ) -> BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>> {
     let of_class = |read: &NodeClassManifest| {
-        let images = &read.status.as_ref().ok()?.images;
+        let status = read.status.as_ref().ok()?;
+        let images = status.images.iter().filter(|image| is_meant(status, image));
+        let images: Vec<Image> = images.cloned().collect();
         let ClassOffer::Ready(types) = classes.get(&read.class.name)? else { return None };
         let types = types.iter().map(AsRef::as_ref);
-        (!images.is_empty()).then(|| (read.class.name.clone(), images_of_types(images, types)))
+        (!images.is_empty()).then(|| (read.class.name.clone(), images_of_types(&images, types)))
     };
     loaded.node_classes.iter().filter_map(|(read, _)| of_class(read)).collect()
 }

@@ -4,6 +4,7 @@ use model::{
     CommandId, NodeClaim,
     disruption::{Command, Progress},
     ledger::{Decision, Subject},
+    rollout::Halt,
 };
 use report::json::Dollars;
 use serde_json::{Map, Value, json};
@@ -94,8 +95,11 @@ pub(crate) fn claim(claim: &NodeClaim) -> Value {
 pub(crate) fn command(id: &CommandId, command: &Command) -> Value {
     let (claims, why) = match &command.progress {
         Progress::Launching { claims, .. } => (Some(claims), None),
-        Progress::RolledBack { why } => (None, Some(why)),
-        Progress::Found | Progress::Rebooting { .. } | Progress::Moved { .. } => (None, None),
+        Progress::RolledBack { why } | Progress::Halted(Halt { why, .. }) => (None, Some(why)),
+        Progress::Found
+        | Progress::Rebooting { .. }
+        | Progress::Moved { .. }
+        | Progress::Accepted(_) => (None, None),
     };
     known(json!({
         "id": id.as_str(),
@@ -116,6 +120,8 @@ pub(crate) fn progress(command: &Command) -> &'static str {
         Progress::Rebooting { .. } => "Rebooting",
         Progress::RolledBack { .. } => "RolledBack",
         Progress::Moved { .. } => "Remembered",
+        Progress::Halted(_) => "RolloutHalted",
+        Progress::Accepted(_) => "RolloutAccepted",
     }
 }
 

@@ -178,7 +178,8 @@ pub fn observed_node_class_list(body: &[u8]) -> Result<Page<ObservedNodeClass>, 
         let annotations = metadata
             .and_then(|mut metadata| metadata.get("annotations")?.text_map())
             .unwrap_or_default();
-        Some(ObservedNodeClass { class, uid, generation, annotations })
+        let status = class_status::read(root).ok();
+        Some(ObservedNodeClass { class, uid, generation, annotations, status })
     })
 }
 

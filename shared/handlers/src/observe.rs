@@ -16,7 +16,7 @@ use model::{
     dynamic_resources::DeviceFacts,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
-    node_class::{ClusterSettings, ListedNodeClass, NodeClass},
+    node_class::{ClusterSettings, Image, ListedNodeClass, NodeClass},
     node_pool::NodePool,
     problem::{Rule, Weight},
 };
@@ -47,7 +47,9 @@ impl<A: Adapters> Sources<'_, A> {
         hold_back_refused(&mut seen.facts, at);
         let wanted = named_classes(&seen.facts.node_pools, node_classes);
         let classes = wanted.iter().map(|listed| &listed.class);
-        seen.facts.class_hashes = Some(class_hashes(&settings, classes));
+        seen.facts.class_hashes = Some(class_hashes(&settings, classes.clone()));
+        let rollout = |class: &NodeClass| Some((class.name.clone(), class.rollout.clone()?));
+        seen.facts.class_rollouts = classes.filter_map(rollout).collect();
         let ledger = &seen.facts.ledger;
         let launched = launched_types(ledger);
         let charge = |listed: &ListedNodeClass| {
@@ -56,6 +58,7 @@ impl<A: Adapters> Sources<'_, A> {
         };
         seen.facts.node_charges = wanted.iter().filter_map(charge).collect();
         let (mut offers, mut images) = (BTreeMap::new(), BTreeMap::new());
+        let mut candidates = BTreeMap::new();
         for listed in &wanted {
             let name = &listed.class.name;
             let offer = match of_status(listed, &live, at.now) {
@@ -64,7 +67,15 @@ impl<A: Adapters> Sources<'_, A> {
                     if let Some(launched) = launched.get(name) {
                         let is_launched = |known: &&InstanceType| launched.contains(&known.name);
                         let launched_types = types.iter().map(AsRef::as_ref).filter(is_launched);
-                        images.insert(name.clone(), images_of_types(&class.images, launched_types));
+                        images.insert(
+                            name.clone(),
+                            images_of_types(&class.images, launched_types.clone()),
+                        );
+                        let of_canaries = candidate_images(listed);
+                        if !of_canaries.is_empty() {
+                            let of_types = images_of_types(&of_canaries, launched_types);
+                            candidates.insert(name.clone(), of_types);
+                        }
                     }
                     ClassOffer::Ready(types)
                 }
@@ -88,6 +99,7 @@ impl<A: Adapters> Sources<'_, A> {
         }
         seen.facts.classes = Some(offers);
         seen.facts.class_images = images;
+        seen.facts.class_candidates = candidates;
         seen.demand(self.cluster, self.settings).await
     }
 
@@ -205,6 +217,14 @@ fn launched_types(ledger: &Snapshot) -> BTreeMap<&NodeClassName, BTreeSet<&Insta
         }
     }
     launched
+}
+
+/// The images of the class that is `listed` that only canaries start from.
+pub(crate) fn candidate_images(listed: &ListedNodeClass) -> Vec<Image> {
+    let images = listed.status.iter().flat_map(|status| {
+        status.images.iter().filter(|image| status.candidates.contains(&image.id))
+    });
+    images.cloned().collect()
 }
 
 /// The static hashes of `classes`, as nodes of this cluster are launched with them.

@@ -6,6 +6,7 @@
 //! Karpenter: `pkg/controllers/nodeclass` of the AWS provider.
 
 mod fitting;
+mod rollout;
 mod selected;
 mod validation;
 
@@ -16,7 +17,7 @@ use launch_template::{
 };
 use model::{
     RegionCatalog,
-    ledger::Head,
+    ledger::{Head, Snapshot},
     message::{Delivery, Message},
     node_class::{
         ClusterSettings, NodeClass, NodeClassStatus, ObservedNodeClass, ResolvedTemplate,
@@ -24,6 +25,7 @@ use model::{
     node_pool::{ClassReadiness, ObservedNodePool},
     wake::WakeFinding,
 };
+use planner::disruption::rollout_condition;
 use ports::{
     Adapters, AlphaStatuses as _, Catalog as _, Discovery as _, Fault, Invocation, Ledger as _,
     Listing, Mailbox as _, Malformed, NodeClasses as _, NodePools as _, PortError,
@@ -201,6 +203,7 @@ async fn update_class_statuses<A: Adapters>(
 ) -> (Classes, ReadyClasses, Result<(), PortError>) {
     let (mut known, mut tally) = (Classes::new(), Tally::default());
     let mut ready = ReadyClasses::new();
+    let ledger = ledger_of_rollouts(ports, observed, at).await;
     for class in observed {
         let name = class.class.name.clone();
         if class.class.is_deleting {
@@ -209,7 +212,16 @@ async fn update_class_statuses<A: Adapters>(
         }
         known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
         let expressions = check_expressions(&class.class, types, &ports.settings.nodes);
-        let updated = match status(ports, (settings, expressions), class, at).await {
+        let resolved = match (&ledger, &class.class.rollout) {
+            // What is halted or accepted is not known.
+            (Err(error), Some(_)) => Err(error.clone()),
+            (known, _) => {
+                let none = Snapshot::default();
+                let known = known.as_ref().unwrap_or(&none);
+                status(ports, (settings, expressions), (class, known), at).await
+            }
+        };
+        let updated = match resolved {
             Ok((status, message)) => {
                 let readiness = pools::readiness(&status);
                 let is_ready = readiness == ClassReadiness::Ready;
@@ -223,6 +235,18 @@ async fn update_class_statuses<A: Adapters>(
         tally.note_update(format_args!("EC2NodeClass {name}"), updated);
     }
     (known, ready, tally.done())
+}
+
+/// The ledger, if any of `classes` has rollouts: what is halted or accepted moves no counter.
+async fn ledger_of_rollouts<A: Adapters>(
+    ports: &ResolvePorts<'_, A>,
+    classes: &[ObservedNodeClass],
+    at: &Invocation,
+) -> Result<Snapshot, PortError> {
+    if classes.iter().all(|observed| observed.class.rollout.is_none()) {
+        return Ok(Snapshot::default());
+    }
+    ports.ledger.snapshot(&at.cluster).await
 }
 
 /// Updates the status of a class, and then asks for the dry run that it waits for: `launch` checks what the
@@ -293,7 +317,7 @@ async fn update_pool_statuses<A: Adapters>(
 async fn status<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     (settings, expressions): (&ClusterSettings, ExpressionCheck),
-    observed: &ObservedNodeClass,
+    (observed, ledger): (&ObservedNodeClass, &Snapshot),
     at: &Invocation,
 ) -> Result<(NodeClassStatus, Option<Message>), PortError> {
     let class = &observed.class;
@@ -332,16 +356,21 @@ async fn status<A: Adapters>(
     });
     let ready = readiness(class, &findings, Some(&checks));
     let awaits_dry_run = ready.awaits_dry_run();
+    let hash = class.hash.map(|hash| hash.with_ca_bundle(&settings.ca_bundle));
+    let images = (hash, selected.images.unwrap_or_default());
+    let (images, candidates) =
+        rollout::images(ports.discovery, settings, observed, images, ledger).await?;
     let mut status = NodeClassStatus {
         conditions: ready.into_conditions(),
         subnets,
         security_groups: selected.security_groups,
-        images: selected.images.unwrap_or_default(),
+        images,
+        candidates,
         reservations: selected.reservations,
         instance_profile: profile,
         placement_group: selected.placement_group.ok().flatten(),
         launch_template_version,
-        hash: class.hash.map(|hash| hash.with_ca_bundle(&settings.ca_bundle)),
+        hash,
         found_at: at.now,
     };
     if let (true, Some(launched_with)) = (awaits_dry_run, launched_with) {
@@ -349,7 +378,9 @@ async fn status<A: Adapters>(
             validation::dry_run(ports, observed, &status, &launched_with, at).await?;
         let checks = Checks { dry_run, ..checks };
         status.conditions = readiness(class, &findings, Some(&checks)).into_conditions();
+        status.conditions.extend(rollout_condition(class, ledger));
         return Ok((status, message));
     }
+    status.conditions.extend(rollout_condition(class, ledger));
     Ok((status, None))
 }

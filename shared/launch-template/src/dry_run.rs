@@ -34,11 +34,12 @@ const DEVICES: [&str; 2] = [labels::INSTANCE_GPU_COUNT, labels::INSTANCE_ACCELER
 const ORDINARY: [&str; 2] = ["m5.large", "m6g.large"];
 
 /// Annotations of a class that are written after the first look.
-const OURS: [&str; 4] = [
+const OURS: [&str; 5] = [
     NODE_CLASS.key,
     NODE_CLASS.version_key,
     labels::SELECTED_PLACEMENT_GROUP,
     labels::LAUNCH_TEMPLATE_VERSION,
+    labels::CANDIDATE_IMAGES,
 ];
 
 /// What stands for the pool where no pool names the class, and for the claim.

@@ -59,6 +59,8 @@ pub enum ConditionKind {
     Rebooting,
     /// NodeClaim: the node joined the cluster.
     Registered,
+    /// EC2NodeClass: its drifted nodes are not replaced; otherwise absent.
+    RolloutHalted,
     /// EC2NodeClass: security groups match its terms.
     SecurityGroupsReady,
     /// EC2NodeClass: subnets match its terms.
@@ -73,7 +75,7 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
@@ -98,6 +100,7 @@ impl ConditionKind {
         Self::ReadyForProvisioning,
         Self::Rebooting,
         Self::Registered,
+        Self::RolloutHalted,
         Self::SecurityGroupsReady,
         Self::SubnetsReady,
         Self::ValidationSucceeded,
@@ -132,6 +135,7 @@ impl ConditionKind {
             Self::ReadyForProvisioning => "ReadyForProvisioning",
             Self::Rebooting => "Rebooting",
             Self::Registered => "Registered",
+            Self::RolloutHalted => "RolloutHalted",
             Self::SecurityGroupsReady => "SecurityGroupsReady",
             Self::SubnetsReady => "SubnetsReady",
             Self::ValidationSucceeded => "ValidationSucceeded",
@@ -165,6 +169,8 @@ pub enum ConditionReason {
     AwaitingVolumeDetachment,
     /// `Provisioning`: the buffer asks for no pod.
     BufferEmpty,
+    /// `RolloutHalted`: the first nodes of the rollout were not healthy.
+    CanariesUnhealthy,
     /// The cluster's service CIDR is unknown.
     ClusterCidrResolutionFailed,
     /// A NodeOverlay of the same weight changes the same.
@@ -193,6 +199,8 @@ pub enum ConditionReason {
     InLaunchTemplate,
     /// `spec.kubelet` is invalid.
     InvalidKubeletConfiguration,
+    /// `RolloutHalted`: an annotation of the rollout is invalid.
+    InvalidRollout,
     /// An expression in `spec.kubelet` fails, or is negative, on an instance type.
     KubeletExpressionEvaluationFailed,
     /// An expression in `spec.kubelet` has an error.
@@ -298,6 +306,7 @@ impl ConditionReason {
             Self::AwaitingReconciliation => "AwaitingReconciliation",
             Self::AwaitingVolumeDetachment => "AwaitingVolumeDetachment",
             Self::BufferEmpty => "BufferEmpty",
+            Self::CanariesUnhealthy => "CanariesUnhealthy",
             Self::ClusterCidrResolutionFailed => "ClusterCIDRResolutionFailed",
             Self::Conflict => "Conflict",
             Self::ConsistencyCheckFailed => "ConsistencyCheckFailed",
@@ -312,6 +321,7 @@ impl ConditionReason {
             Self::Holds(kind) => kind.as_str(),
             Self::InLaunchTemplate => "InLaunchTemplate",
             Self::InvalidKubeletConfiguration => "InvalidKubeletConfiguration",
+            Self::InvalidRollout => "InvalidRollout",
             Self::KubeletExpressionEvaluationFailed => "KubeletExpressionEvaluationFailed",
             Self::KubeletExpressionInvalid => "KubeletExpressionInvalid",
             Self::KubeletExpressionsDisabled => "KubeletExpressionsDisabled",

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     HourlyPrice, InstanceTypeName, NodeClaimName, NodeName, NodePoolName, OfferingKey, PodKey,
     Requirements,
+    rollout::{AcceptedImages, Halt},
 };
 
 /// How long a command waits before it is validated and carried out, where its method waits at all.
@@ -201,6 +202,12 @@ pub enum Progress {
         /// Digests of their workloads ([`crate::Pod::workload`]).
         workloads: BTreeSet<u64>,
     },
+    /// A rollout is halted because canaries were not healthy, which the candidates are: nothing is carried out. It is
+    /// remembered until the EC2NodeClass or the NodePool is changed.
+    Halted(Halt),
+    /// Canaries passed: all nodes start from the images from now on. Nothing is carried out. It is remembered until the
+    /// status of the EC2NodeClass says so.
+    Accepted(AcceptedImages),
 }
 
 /// A node to launch in place of others.

@@ -83,6 +83,8 @@ pub enum EventReason {
     NodeRepairBlocked,
     /// Pod: nominated to a node or NodeClaim.
     Nominated,
+    /// NodePool: the rollout of its EC2NodeClass is halted, and why.
+    RolloutHalted,
     /// Node, NodeClaim: EC2 takes the spot instance back.
     SpotInterrupted,
     /// Node, NodeClaim: when it ends at the latest.
@@ -99,7 +101,7 @@ pub enum EventReason {
 
 impl EventReason {
     /// Every one of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::AwaitingVolumeDetachment,
         Self::CapacityReservationInstanceInterrupted,
         Self::Disrupted,
@@ -121,6 +123,7 @@ impl EventReason {
         Self::NodeClassNotReady,
         Self::NodeRepairBlocked,
         Self::Nominated,
+        Self::RolloutHalted,
         Self::SpotInterrupted,
         Self::TerminationGracePeriodExpiring,
         Self::TerminatingOnInterruption,
@@ -155,6 +158,7 @@ impl EventReason {
             Self::NodeClassNotReady => "NodeClassNotReady",
             Self::NodeRepairBlocked => "NodeRepairBlocked",
             Self::Nominated => "Nominated",
+            Self::RolloutHalted => "RolloutHalted",
             Self::SpotInterrupted => "SpotInterrupted",
             Self::TerminationGracePeriodExpiring => "TerminationGracePeriodExpiring",
             Self::TerminatingOnInterruption => "TerminatingOnInterruption",
@@ -181,6 +185,7 @@ impl EventReason {
                 | Self::NoCompatibleInstanceTypes
                 | Self::NodeClassNotReady
                 | Self::NodeRepairBlocked
+                | Self::RolloutHalted
                 | Self::SpotInterrupted
                 | Self::TerminationGracePeriodExpiring
                 | Self::TerminatingOnInterruption

@@ -16,6 +16,7 @@ use crate::{
     ClusterName, HourlyPrice, ImageId, InstanceType, InstanceTypeName, Namespace, NodeClaimName,
     NodeClassName, NodeName, OfferingKey, Pod, PodSpec, ReservationId,
     buffer::CapacityBuffer,
+    disruption::Progress,
     dynamic_resources::DeviceFacts,
     eviction::PodDisruptionBudget,
     ledger::{Digest, Snapshot},
@@ -24,6 +25,7 @@ use crate::{
     node_pool::NodePool,
     overlay::NodeOverlay,
     policies::Policies,
+    rollout::RolloutAnnotations,
     storage::Storage,
 };
 
@@ -88,6 +90,11 @@ pub struct Facts {
     /// The image that a node of each instance type would start from now, by EC2NodeClass. Classes of which
     /// that is not known are left out, and so are types that are not needed.
     pub class_images: BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>>,
+    /// The image that a canary of each instance type would start from, by EC2NodeClass: where that is another one, and
+    /// was not accepted yet.
+    pub class_candidates: BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>>,
+    /// The annotations of the rollouts of EC2NodeClasses. Classes without any are left out.
+    pub class_rollouts: BTreeMap<NodeClassName, RolloutAnnotations>,
     /// What a node of each EC2NodeClass costs beside its instance: its volumes. Classes of which that is not
     /// known are left out.
     pub node_charges: BTreeMap<NodeClassName, HourlyPrice>,
@@ -120,6 +127,8 @@ impl Facts {
             classes: None,
             class_hashes: None,
             class_images: BTreeMap::new(),
+            class_candidates: BTreeMap::new(),
+            class_rollouts: BTreeMap::new(),
             node_charges: BTreeMap::new(),
             daemon_sets: Vec::new(),
             pods: Vec::new(),
@@ -136,6 +145,20 @@ impl Facts {
             ClassOffer::Ready(types) => Some(types),
             ClassOffer::NotReady(_) => None,
         }
+    }
+
+    /// Whether canaries of `class` on `image` were not healthy.
+    pub fn is_halted(&self, class: &NodeClassName, image: &ImageId) -> bool {
+        let Some(settings) = self.class_rollouts.get(class) else { return false };
+        let mut commands = self.ledger.commands.values();
+        commands.any(|command| match &command.progress {
+            Progress::Halted(halt) => {
+                halt.target.node_class == *class
+                    && halt.target.image.as_ref() == Some(image)
+                    && halt.settings == settings.digest()
+            }
+            _ => false,
+        })
     }
 
     /// What a node of `class` counts as beside its instance: its volumes, and what every node counts as.
@@ -200,6 +223,8 @@ impl Facts {
             classes,
             class_hashes,
             class_images,
+            class_candidates,
+            class_rollouts,
             node_charges,
             daemon_sets,
             pods,
@@ -217,6 +242,8 @@ impl Facts {
             && are_same_classes(classes.as_ref(), other.classes.as_ref(), are_alike)
             && *class_hashes == other.class_hashes
             && *class_images == other.class_images
+            && *class_candidates == other.class_candidates
+            && *class_rollouts == other.class_rollouts
             && *node_charges == other.node_charges
             && *daemon_sets == other.daemon_sets
             && *pods == other.pods

@@ -213,6 +213,16 @@ impl CommandId {
         Self(Arc::from(format!("moved-{id}")))
     }
 
+    /// Of what remembers that a rollout is halted, by the canaries that are the candidates of `id`.
+    pub fn halting(id: &Self) -> Self {
+        Self(Arc::from(format!("halted-{id}")))
+    }
+
+    /// Of what remembers that canaries of `class` passed at `at`.
+    pub fn accepting(class: &NodeClassName, at: jiff::Timestamp) -> Self {
+        Self(Arc::from(format!("accepted-{class}-{}", at.as_second())))
+    }
+
     /// Of what frees nodes again that were found to be kept free for nothing.
     pub fn freeing(found_at: jiff::Timestamp) -> Self {
         Self(Arc::from(format!("freeing-{}", found_at.as_second())))

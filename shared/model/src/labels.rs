@@ -150,6 +150,18 @@ pub const REQUESTED_DRA_DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
 pub const SELECTED_PLACEMENT_GROUP: &str = "journeyman/placement-group";
 /// EC2NodeClass annotation: the version of the custom launch template that the status describes.
 pub const LAUNCH_TEMPLATE_VERSION: &str = "journeyman/launch-template-version";
+/// EC2NodeClass annotation: images in its status that only canaries start from so far, with commas between.
+pub const CANDIDATE_IMAGES: &str = "journeyman/candidate-images";
+/// NodeClaim annotation: it replaces a drifted node, and starts from the candidate images of its EC2NodeClass.
+pub const CANARY: &str = "journeyman/canary";
+/// What the EC2NodeClass annotations of rollouts begin with.
+pub const ROLLOUT_PREFIX: &str = "journeyman/rollout-";
+/// EC2NodeClass annotation: how many drifted nodes of each NodePool are replaced first, such as `2` or `5%`.
+pub const ROLLOUT_CANARY: &str = "journeyman/rollout-canary";
+/// EC2NodeClass annotation: how long these run before other nodes follow, such as `30m`; 15 minutes when absent.
+pub const ROLLOUT_BAKE_TIME: &str = "journeyman/rollout-bake-time";
+/// EC2NodeClass annotation: when no drifted node is replaced: schedules of cron, each with a duration, separated by `;`.
+pub const ROLLOUT_FREEZE: &str = "journeyman/rollout-freeze";
 /// NodePool annotation: how pods share new nodes, `karpenter` or `cheapest`.
 pub const PACKING: &str = "journeyman/packing";
 /// NodePool annotation: maximum share of the pool's requests on one new node, such as `20%`.

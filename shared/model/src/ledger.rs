@@ -225,7 +225,11 @@ impl Snapshot {
         let commands = self.commands.values().filter(|command| match &command.progress {
             Progress::Launching { claims, .. } => !claims.iter().any(is_lost),
             Progress::Rebooting { .. } => true,
-            Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => false,
+            Progress::Found
+            | Progress::RolledBack { .. }
+            | Progress::Moved { .. }
+            | Progress::Halted(_)
+            | Progress::Accepted(_) => false,
         });
         commands.flat_map(|command| &command.candidates).collect()
     }
@@ -237,7 +241,9 @@ impl Snapshot {
             Progress::Found
             | Progress::Rebooting { .. }
             | Progress::RolledBack { .. }
-            | Progress::Moved { .. } => None,
+            | Progress::Moved { .. }
+            | Progress::Halted(_)
+            | Progress::Accepted(_) => None,
         });
         launching.flatten().collect()
     }

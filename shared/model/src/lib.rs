@@ -44,6 +44,7 @@ pub mod repair;
 pub mod requirement;
 pub mod requirements;
 pub mod resources;
+pub mod rollout;
 pub mod schedule;
 pub mod selector;
 pub mod static_hash;

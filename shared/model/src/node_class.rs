@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::{
     Bytes, ImageId, InstanceTypeName, NodeClassName, PlacementGroupId, Problem, Requirements,
     ReservationId, SecurityGroupId, SubnetId, Zone, ZoneId, dynamic_resources::GpuSharing,
-    static_hash::NodeClassHash,
+    rollout::RolloutAnnotations, static_hash::NodeClassHash,
 };
 
 mod kubelet;
@@ -81,6 +81,8 @@ pub struct NodeClass {
     /// The annotation `karpenter.k8s.aws/nvidia-consumable-capacity`: how the cluster's driver shares GPUs. `None` if
     /// it does not, or if the value is invalid.
     pub gpu_sharing: Option<GpuSharing>,
+    /// The annotations of its rollouts; `None` without any: its nodes drift as Karpenter's do.
+    pub rollout: Option<RolloutAnnotations>,
     /// What its nodes are launched with, as one number; `None` where its fields are not what their
     /// schema asks for, or if it is not needed.
     pub hash: Option<NodeClassHash>,

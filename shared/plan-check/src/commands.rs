@@ -34,7 +34,11 @@ pub(crate) fn check<'a>(
         let (since, claims) = match &command.progress {
             Progress::Launching { since, claims } => (since, claims.as_slice()),
             Progress::Rebooting { since } => (since, [].as_slice()),
-            Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => {
+            Progress::Found
+            | Progress::RolledBack { .. }
+            | Progress::Moved { .. }
+            | Progress::Halted(_)
+            | Progress::Accepted(_) => {
                 if let Some(why) = plan.ended.contains(id).then_some("it is moved on and ended") {
                     refuse(why.to_owned());
                 }

@@ -174,7 +174,11 @@ fn candidates(
     let launching = commands.values().filter(|command| match &command.progress {
         Progress::Launching { claims, .. } => claims.iter().all(&is_coming),
         Progress::Rebooting { .. } => true,
-        Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => false,
+        Progress::Found
+        | Progress::RolledBack { .. }
+        | Progress::Moved { .. }
+        | Progress::Halted(_)
+        | Progress::Accepted(_) => false,
     });
     launching.flat_map(|command| &command.candidates).collect()
 }

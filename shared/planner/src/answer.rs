@@ -16,7 +16,7 @@ use model::{
 };
 
 use crate::{
-    disruption::{self, Options, PreparedCluster, Proposal},
+    disruption::{self, Options, PreparedCluster, Proposal, Rollouts},
     events,
     lifecycle::{forced::forced, interrupt::interrupt},
     pace::validated_at,
@@ -264,6 +264,7 @@ fn new_look<'f>(facts: &'f Facts, prepared: &mut PreparedCluster<'f>) -> Answer 
         }
     }
     events.extend(events::of_annotations(&facts.ledger, &facts.pods));
+    Rollouts::of(&prepared.state).note(&prepared.state, &mut plan);
     if !is_command_begun {
         disruption::note(&prepared.state, &mut plan.changes);
     }

@@ -132,7 +132,9 @@ pub fn of_commands(ledger: &Snapshot, plan: &Plan) -> Vec<ObjectEvent> {
             Progress::Found
             | Progress::Rebooting { .. }
             | Progress::RolledBack { .. }
-            | Progress::Moved { .. } => &[],
+            | Progress::Moved { .. }
+            | Progress::Halted(_)
+            | Progress::Accepted(_) => &[],
         };
         let claims = names.iter().filter_map(|name| ledger.claims.get(name));
         let awaited = claims.filter(|claim| claim.phase < ClaimPhase::Initialized);
@@ -158,7 +160,13 @@ pub fn of_commands(ledger: &Snapshot, plan: &Plan) -> Vec<ObjectEvent> {
             ObjectEvent::new(about, EventReason::FailedConsistencyCheck, why)
         })
     });
-    terminating.chain(awaited).chain(inconsistent).collect()
+    let halted = plan.started.values().filter_map(|command| {
+        let Progress::Halted(halt) = &command.progress else { return None };
+        let about = EventObject::NodePool(halt.target.node_pool.clone());
+        let message = format!("the rollout is halted ({}): {}", halt.target, halt.why);
+        Some(ObjectEvent::new(about, EventReason::RolloutHalted, message))
+    });
+    terminating.chain(awaited).chain(inconsistent).chain(halted).collect()
 }
 
 /// Of nodes that stay, each with why: of those in `notes` a method for `reason` says it, of those in
@@ -222,6 +230,7 @@ fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) ->
         O::UnreadableBudget(why) => {
             return Some(Said::OfPool(format!("its nodes are not disrupted: {why}")));
         }
+        O::UnreadableRollout(..) => return Some(Said::OfPool(objection.to_string())),
         O::Unmanaged | O::OfAutoMode | O::AlreadyGoing => return None,
         _ if is_ineligible => EventReason::DisruptionBlocked,
         O::NeverConsolidated(_)

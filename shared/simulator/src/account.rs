@@ -114,8 +114,9 @@ pub(crate) struct Account {
     reservations: BTreeMap<ReservationId, ReservationRecord>,
     /// Those that were asked for.
     images: BTreeMap<ImageId, Image>,
-    /// Those that their owner took away.
+    /// Those that their owner took away, and those on whose nodes pods crash.
     deregistered: BTreeSet<ImageId>,
+    pub(crate) broken_images: BTreeSet<ImageId>,
     /// What spot prices were, and until when.
     past_spot_prices: Vec<(Timestamp, SpotPrice)>,
     /// What EC2 told about instances.

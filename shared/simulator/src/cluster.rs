@@ -133,7 +133,9 @@ impl ClusterState {
     /// `class` with what was told about it.
     pub(crate) fn listed(&self, class: &NodeClass) -> ListedNodeClass {
         let told = self.class_statuses.get(&class.name);
-        let present = told.filter(|told| told.class == *class);
+        // Annotations of rollouts are no part of the spec.
+        let of_spec = |class: &NodeClass| NodeClass { rollout: None, ..class.clone() };
+        let present = told.filter(|told| of_spec(&told.class) == of_spec(class));
         let not_ready = match (told, present) {
             (None, _) => Some(NotReady::Unseen),
             (Some(_), None) => Some(NotReady::Stale),
@@ -355,6 +357,7 @@ impl World {
                 self.cluster.node_claims.insert(name, object);
             }
             Action::DeregisterImage(image) => self.deregister(image),
+            Action::BreakImage(image) => drop(self.account.broken_images.insert(image)),
             Action::Find(findings) => self.find(*findings),
             Action::AddReservation(record) => self.add_reservation(record),
             Action::CancelReservation(id) => self.cancel_reservation(&id),

@@ -315,6 +315,8 @@ pub enum Action {
     CancelReservation(String),
     /// An image is taken away by its owner.
     DeregisterImage(ImageId),
+    /// From now on pods crash on nodes that start from this image.
+    BreakImage(ImageId),
     /// A user deletes every launch template.
     DeleteLaunchTemplates,
     /// The PersistentVolume of this name is not detached any more, although its node ends.

@@ -56,6 +56,7 @@ fn with_the_rest(facts: Facts, seen: &Facts) -> Facts {
         classes: seen.classes.clone(),
         class_hashes: seen.class_hashes.clone(),
         class_images: seen.class_images.clone(),
+        class_candidates: seen.class_candidates.clone(),
         node_charges: seen.node_charges.clone(),
         deleted_claims: seen.deleted_claims.clone(),
         ending_reservations: seen.ending_reservations.clone(),

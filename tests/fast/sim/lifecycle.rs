@@ -41,7 +41,7 @@ fn usize_of(count: u32) -> usize {
 }
 
 /// A world of on-demand nodes that go as `budget` says, and of a number of pods, four of which fill a node.
-fn world(settings: WorldSettings, pods: u32, budget: BudgetNodes) -> Sim {
+pub(crate) fn world(settings: WorldSettings, pods: u32, budget: BudgetNodes) -> Sim {
     let sim = Sim::new(settings, catalog());
     let mut objects = commands::objects("arm64");
     for object in &mut objects {
@@ -65,8 +65,8 @@ fn renew_images(sim: &Sim, minutes: i64) {
 }
 
 /// A world in play, and what is wrong about it.
-struct Play<D: Dispatch> {
-    sim: Sim,
+pub(crate) struct Play<D: Dispatch> {
+    pub(crate) sim: Sim,
     runner: Runner<D>,
     reports: dispatch::Reports,
     /// Since when nodes bear the taint of disruption though no command disrupts them.
@@ -75,14 +75,14 @@ struct Play<D: Dispatch> {
     problems: Vec<String>,
 }
 
-fn begin(sim: Sim) -> Play<impl Dispatch> {
+pub(crate) fn begin(sim: Sim) -> Play<impl Dispatch> {
     let (runner, reports) = runner(&sim);
     let (tainted, decisions, problems) = (BTreeMap::new(), Vec::new(), Vec::new());
     Play { sim, runner, reports, tainted, decisions, problems }
 }
 
 impl<D: Dispatch> Play<D> {
-    fn until(&mut self, time: Timestamp) -> Result<(), String> {
+    pub(crate) fn until(&mut self, time: Timestamp) -> Result<(), String> {
         while self.sim.now() < time {
             let next =
                 self.sim.now().checked_add(SignedDuration::from_secs(30)).unwrap_or(time).min(time);
@@ -118,7 +118,7 @@ impl<D: Dispatch> Play<D> {
     }
 
     /// What is wrong at the end.
-    fn outcome(mut self) -> Result<(), String> {
+    pub(crate) fn outcome(mut self) -> Result<(), String> {
         self.problems.extend(self.sim.check_liveness());
         self.problems.extend(self.sim.check_node_claims());
         let failures = self.runner.failures().iter();

@@ -56,7 +56,7 @@ const KARPENTER: [&str; 40] = [
 ];
 
 /// Reasons of our own.
-const OURS: [&str; 2] = ["FailedAdoption", "FailedRegistration"];
+const OURS: [&str; 3] = ["FailedAdoption", "FailedRegistration", "RolloutHalted"];
 
 /// The words of the table, each with whether its row says that it is published, and not why it is not.
 fn rows() -> Vec<(String, bool)> {

@@ -98,7 +98,7 @@ fn karpenter() -> BTreeSet<String> {
 }
 
 /// What Karpenter has nothing to measure by.
-const OURS: [&str; 1] = ["journeyman_wake_healthy"];
+const OURS: [&str; 2] = ["journeyman_rollouts_halted_total", "journeyman_wake_healthy"];
 
 #[test]
 fn every_metric_has_karpenters_name_unless_karpenter_has_no_such_thing() {

@@ -36,8 +36,11 @@ pub fn status_patch(
         .filter(|condition| condition.kind != ConditionKind::Ready)
         .cloned()
         .collect();
-    let conditions =
-        updated(&stored.conditions(), &rolled_up, NODE_CLASS, about, node_class_status.found_at);
+    let mut entries = stored.conditions();
+    if !rolled_up.iter().any(|condition| condition.kind == ConditionKind::RolloutHalted) {
+        entries.retain(|entry| !entry.is(ConditionKind::RolloutHalted));
+    }
+    let conditions = updated(&entries, &rolled_up, NODE_CLASS, about, node_class_status.found_at);
     Ok(stored.patch(&serde_json::to_value(written(node_class_status, conditions))?))
 }
 

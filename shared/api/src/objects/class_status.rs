@@ -3,8 +3,8 @@
 //! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass_status.go`.
 
 use model::{
-    InstanceTypeName, Problem, Requirement, Requirements, ReservationId, SecurityGroupId, SubnetId,
-    Zone, ZoneId, labels,
+    ImageId, InstanceTypeName, Problem, Requirement, Requirements, ReservationId, SecurityGroupId,
+    SubnetId, Zone, ZoneId, labels,
     node_class::{CapacityReservation, ClassStatus, Image, Subnet},
 };
 
@@ -40,6 +40,9 @@ pub(crate) fn read(object: &Field<'_>) -> Result<ClassStatus, Box<Problem>> {
         status.placement_group = group.and_then(|field| field.parsed(str::parse));
         let version = annotations.get(labels::LAUNCH_TEMPLATE_VERSION);
         status.launch_template_version = version.and_then(|field| field.parsed(str::parse));
+        let candidates = annotations.get(labels::CANDIDATE_IMAGES);
+        let images = |text: &str| text.split(',').map(ImageId::new).collect::<Result<_, _>>();
+        status.candidates = candidates.and_then(|field| field.parsed(images)).unwrap_or_default();
     }
     match complaints.into_list().into_iter().next() {
         Some(complaint) => Err(Box::new(complaint.problem)),
@@ -66,7 +69,7 @@ fn security_group(item: &Field<'_>) -> Option<SecurityGroupId> {
 
 fn image(item: &Field<'_>) -> Option<Image> {
     let mut fields = item.fields()?;
-    let id = fields.require("id")?.parsed(model::ImageId::new)?;
+    let id = fields.require("id")?.parsed(ImageId::new)?;
     let name = fields.get("name").and_then(|field| field.text()).unwrap_or_default();
     let requirements =
         fields.get("requirements").and_then(|field| field.list()).unwrap_or_default();

@@ -16,6 +16,7 @@ use model::{
     },
     problem::{Rule, Weight},
     quantity::Quantity,
+    rollout::RolloutAnnotations,
     static_hash::NODE_CLASS,
 };
 
@@ -97,6 +98,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
         field,
         rule: Rule::ExpressionsDisabled,
     }));
+    class.rollout = RolloutAnnotations::among(&metadata.annotations);
     read_gpu_sharing(&metadata, &mut class);
     Some(class)
 }
@@ -214,6 +216,7 @@ fn class(name: NodeClassName, spec: Ec2NodeClassSpec, field: &Field<'_>) -> Opti
         context: spec.context,
         kubelet: kubelet.unwrap_or_default(),
         gpu_sharing: None,
+        rollout: None,
         hash: None,
         launch_template: TemplateSource::Made,
         is_deleting: false,

@@ -7,7 +7,7 @@ use api::{
     lists::{node_class_list, observed_node_class_list},
 };
 use model::{
-    ConditionKind, ConditionReason, Requirements,
+    ConditionKind, ConditionReason, ImageId, Requirements,
     node_class::{CapacityReservation, Image, MatchCriteria, NodeClassStatus, ObservedNodeClass},
 };
 use serde_json::{Value, json};
@@ -106,6 +106,7 @@ fn what_is_written_is_what_launches_read() {
     let node_class_status = NodeClassStatus {
         placement_group: Some("pg-1 partition/3 far apart".parse().unwrap()),
         launch_template_version: Some(7),
+        candidates: [ImageId::new("ami-0c2").unwrap()].into(),
         reservations: vec![CapacityReservation {
             id: "cr-1".parse().unwrap(),
             instance_type: "m7i.large".parse().unwrap(),

@@ -15,7 +15,7 @@ use model::{
 use ports::{Adapters, Cluster, Discovery as _, Invocation, PortError};
 
 use super::{LaunchPorts, Shared};
-use crate::Settings;
+use crate::{Settings, observe::candidate_images};
 
 /// A request, and what it was made of.
 pub(super) struct Prepared {
@@ -133,6 +133,10 @@ pub(super) async fn prepare<A: Adapters>(
             None => refusal.into(),
         }
     })?;
+    if first.annotations.contains_key(labels::CANARY) {
+        // The first that an instance type starts on is taken.
+        class.images.splice(0..0, candidate_images(listed));
+    }
     let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;
     launch_template::choose_last(&mut class, &snapshot.shortages, at.now);
     let types = memory.offers.offer(catalog, &class, snapshot, at.now);

@@ -20,7 +20,7 @@ use super::{
     registry::{
         CLAIM_TERMINATION, CREATED, DECISIONS, DISRUPTED, FAILED_VALIDATIONS, LAUNCH_FAILURES,
         LIFETIME, NODES_CREATED, NODES_DRAINED, NODES_TERMINATED, QUEUE_FAILURES, REBOOT_DURATION,
-        REBOOT_RECOVERY, REBOOTS, TERMINATED,
+        REBOOT_RECOVERY, REBOOTS, ROLLOUTS_HALTED, TERMINATED,
     },
 };
 
@@ -138,6 +138,10 @@ impl<L, C: Clock> Metered<L, C> {
                 }
                 Progress::Rebooting { .. } if !was_under_way => {
                     self.decided("reboot", command.method);
+                }
+                Progress::Halted(halt) if !known.commands.contains_key(id) => {
+                    let pool = halt.target.node_pool.as_str();
+                    self.metrics.count(&ROLLOUTS_HALTED, &[pool]);
                 }
                 Progress::RolledBack { .. } if was_under_way => {
                     let labels = [reason(command.method), consolidation_type(command.method)];

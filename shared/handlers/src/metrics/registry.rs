@@ -229,6 +229,12 @@ pub(super) static DELETION_COST_PENDING: Metric = gauge(
     "Nodes whose pods have their deletion costs in a later pass.",
 );
 
+pub(super) static ROLLOUTS_HALTED: Metric = counter(
+    "journeyman_rollouts_halted_total",
+    &["nodepool"],
+    "Rollouts halted because canaries were not healthy. Karpenter has no such metric.",
+);
+
 pub(super) static WAKE_HEALTHY: Metric = gauge(
     "journeyman_wake_healthy",
     &[],
@@ -236,7 +242,8 @@ pub(super) static WAKE_HEALTHY: Metric = gauge(
 );
 
 /// All of them, by name.
-pub static METRICS: [&Metric; 25] = [
+pub static METRICS: [&Metric; 26] = [
+    &ROLLOUTS_HALTED,
     &WAKE_HEALTHY,
     &LAUNCH_FAILURES,
     &NODE_COUNT,

@@ -43,6 +43,7 @@ pub(super) fn add(digest: &mut Digest, class: &NodeClass) {
         context,
         kubelet,
         gpu_sharing: _, // Nothing is launched with it.
+        rollout: _,     // How nodes that drift are replaced.
         hash: _,        // Of fields that are all here.
         launch_template,
         is_deleting,

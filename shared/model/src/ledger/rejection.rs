@@ -136,6 +136,8 @@ rejection_reasons! {
     BudgetSpent,
     /// The remaining budget or limit is used by other nodes.
     NoRoom,
+    /// The rollout of the EC2NodeClass waits for canaries, is halted or frozen, or its annotations are invalid.
+    Rollout,
     /// The node cannot be disrupted together with other nodes, or there is no other.
     NotTogether,
     /// A pod of the node, or of the cluster, could not be scheduled.

@@ -2,13 +2,14 @@
 //!
 //! Karpenter: `pkg/apis/v1/ec2nodeclass_status.go` of the AWS provider.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use super::{CapacityReservation, Image, NodeClass, PlacementGroup, Subnet};
 use crate::{
-    Condition, ConditionKind, SecurityGroupId, condition::NotReady, labels, static_hash::NODE_CLASS,
+    Condition, ConditionKind, ImageId, SecurityGroupId, condition::NotReady, labels,
+    static_hash::NODE_CLASS,
 };
 
 /// An EC2NodeClass as it was listed, so that its status is about that very spec.
@@ -22,6 +23,8 @@ pub struct ObservedNodeClass {
     pub generation: i64,
     /// `metadata.annotations`
     pub annotations: BTreeMap<String, String>,
+    /// What its status says that it selects, of whatever generation; `None` where that cannot be read.
+    pub status: Option<ClassStatus>,
 }
 
 /// An EC2NodeClass as it was listed, for those who launch.
@@ -37,7 +40,8 @@ pub struct ListedNodeClass {
 }
 
 /// What a controller found that an EC2NodeClass selects, as it stands in the class's status and in the
-/// annotations [`labels::SELECTED_PLACEMENT_GROUP`] and [`labels::LAUNCH_TEMPLATE_VERSION`].
+/// annotations [`labels::SELECTED_PLACEMENT_GROUP`], [`labels::LAUNCH_TEMPLATE_VERSION`] and
+/// [`labels::CANDIDATE_IMAGES`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassStatus {
     /// In the order of the status; free addresses are not among it.
@@ -46,6 +50,8 @@ pub struct ClassStatus {
     pub security_groups: Vec<SecurityGroupId>,
     /// In the order of the status; dates are not among it.
     pub images: Vec<Image>,
+    /// Of these, the ones that only canaries start from.
+    pub candidates: BTreeSet<ImageId>,
     /// The profile that instances get.
     pub instance_profile: Option<String>,
     /// In the order of the status; instances left are not among it.
@@ -72,8 +78,10 @@ pub struct NodeClassStatus {
     pub subnets: Vec<Subnet>,
     /// By id.
     pub security_groups: Vec<SecurityGroup>,
-    /// Newest first.
+    /// Newest first; candidates last.
     pub images: Vec<Image>,
+    /// Of these, the ones that only canaries start from.
+    pub candidates: BTreeSet<ImageId>,
     /// By id.
     pub reservations: Vec<CapacityReservation>,
     /// The instance profile in use, once it is known.
@@ -107,8 +115,13 @@ impl NodeClassStatus {
             .map(|(key, value)| (key, Some(value)));
         let group = self.placement_group.as_ref().map(ToString::to_string);
         let version = self.launch_template_version.map(|version| version.to_string());
-        let own =
-            [(labels::SELECTED_PLACEMENT_GROUP, group), (labels::LAUNCH_TEMPLATE_VERSION, version)];
+        let candidates: Vec<&str> = self.candidates.iter().map(ImageId::as_str).collect();
+        let candidates = (!candidates.is_empty()).then(|| candidates.join(","));
+        let own = [
+            (labels::SELECTED_PLACEMENT_GROUP, group),
+            (labels::LAUNCH_TEMPLATE_VERSION, version),
+            (labels::CANDIDATE_IMAGES, candidates),
+        ];
         hash.chain(own.map(|(key, value)| (key.to_owned(), value))).collect()
     }
 
@@ -125,6 +138,7 @@ impl NodeClassStatus {
             images: images
                 .map(|image| Image { created_at: None, deprecated_at: None, ..image })
                 .collect(),
+            candidates: self.candidates.clone(),
             instance_profile: self.instance_profile.clone(),
             reservations: reservations
                 .map(|reservation| CapacityReservation { available_count: 0, ..reservation })

@@ -98,11 +98,25 @@ impl PreparedCluster<'_> {
     pub fn begun(&mut self, (id, command): (&CommandId, &Command)) -> Result<Plan, Objection> {
         let bounds = self.bounds_of(command);
         let mut plan = self.set_out((id, command))?;
+        self.mark_canaries(command.method, &mut plan);
         for decision in &mut plan.decisions {
             decision.bounds.clone_from(&bounds);
         }
         plan.started.extend(calm::moves(self.state.facts, (id, command), &plan));
         Ok(plan)
+    }
+
+    /// What replaces a drifted node starts from the image that its class is to start from, accepted or not.
+    fn mark_canaries(&self, method: Method, plan: &mut Plan) {
+        let facts = self.state.facts;
+        let is_of_drift = matches!(method, Method::Drift | Method::StaticDrift);
+        for new in plan.new_claims.iter_mut().filter(|_| is_of_drift) {
+            let class = &new.claim.node_class;
+            let mut images = facts.class_candidates.get(class).into_iter().flatten();
+            if images.any(|(_, image)| !facts.is_halted(class, image)) {
+                new.claim.annotations.insert(labels::CANARY.to_owned(), "true".to_owned());
+            }
+        }
     }
 
     fn set_out(&mut self, (id, command): (&CommandId, &Command)) -> Result<Plan, Objection> {

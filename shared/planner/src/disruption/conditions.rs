@@ -104,6 +104,9 @@ const OF_INSTANCE_TYPE: &str = "InstanceTypeNotFound";
 /// Karpenter's reason: the EC2NodeClass selects another image.
 const OF_IMAGE: &str = "AMIDrift";
 
+/// The reasons for which hashes or the image of a node are others than those of a node that is launched now.
+pub(super) const IN_HASHES_AND_IMAGE: [&str; 3] = [OF_NODE_POOL, CLASS_DRIFT, OF_IMAGE];
+
 /// Whether [`found_drift`] finds the drift for `reason` again for as long as it lasts, so that the condition on the
 /// claim only shows it. Where the facts lack what would be compared, what was found before stays true.
 fn is_found_again(state: &State<'_>, claim: &NodeClaim, pool: &NodePool, reason: &str) -> bool {
@@ -177,15 +180,27 @@ fn has_other_image(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> boo
     images(state, claim, pool).is_some_and(|(wanted, image)| wanted != image)
 }
 
+/// The image that a node of the instance type of `claim` would start from now, if that is known.
+pub(super) fn wanted_image<'s>(
+    state: &'s State<'_>,
+    claim: &NodeClaim,
+    pool: &NodePool,
+) -> Option<&'s ImageId> {
+    let (class, instance_type) =
+        (&pool.template.node_class, &claim.instance.as_ref()?.instance_type);
+    let candidates = state.facts.class_candidates.get(class);
+    let candidate = candidates.and_then(|images| images.get(instance_type));
+    let open = candidate.filter(|image| !state.facts.is_halted(class, image));
+    open.or_else(|| state.facts.class_images.get(class)?.get(instance_type))
+}
+
 /// The image that a node of the same instance type would start from now, and that of the instance.
 fn images<'s>(
     state: &'s State<'_>,
     claim: &'s NodeClaim,
     pool: &NodePool,
 ) -> Option<(&'s ImageId, &'s ImageId)> {
-    let instance = claim.instance.as_ref()?;
-    let images = state.facts.class_images.get(&pool.template.node_class)?;
-    Some((images.get(&instance.instance_type)?, instance.image.as_ref()?))
+    Some((wanted_image(state, claim, pool)?, claim.instance.as_ref()?.image.as_ref()?))
 }
 
 fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {

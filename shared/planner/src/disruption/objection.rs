@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use model::{
-    HourlyPrice, NodePoolName, PodKey,
+    HourlyPrice, NodeClassName, NodePoolName, PodKey,
     disruption::DisruptionReason,
     labels,
     ledger::{Rejected, RejectionReason},
@@ -149,6 +149,18 @@ pub enum Objection {
     /// A budget cannot be read, and closes its NodePool: which and why.
     #[error("no node of its NodePool is disrupted: {0}")]
     UnreadableBudget(String),
+    /// The annotations of its EC2NodeClass cannot be read: which and why.
+    #[error("no drifted node of EC2NodeClass {0} is replaced: {1}")]
+    UnreadableRollout(NodeClassName, String),
+    /// The EC2NodeClass is frozen: by which text.
+    #[error("no drifted node of EC2NodeClass {0} is replaced now: frozen by `{1}`")]
+    Frozen(NodeClassName, String),
+    /// Canaries of the rollout of the EC2NodeClass come first.
+    #[error("the rollout of EC2NodeClass {0} waits for its canaries")]
+    AwaitsCanaries(NodeClassName),
+    /// The rollout of the EC2NodeClass is halted: why.
+    #[error("the rollout of EC2NodeClass {0} is halted: {1}")]
+    RolloutHalted(NodeClassName, String),
     /// Others of its static NodePool go first.
     #[error("other nodes of its NodePool come first: the budget or the limit allows no more")]
     NoRoomInNodePool,
@@ -327,6 +339,10 @@ impl Objection {
             Self::ManyIll(_) => Why::TooManyIll,
             Self::NotReached => Why::NotReached,
             Self::BudgetSpent(..) | Self::UnreadableBudget(_) => Why::BudgetSpent,
+            Self::UnreadableRollout(..)
+            | Self::Frozen(..)
+            | Self::AwaitsCanaries(_)
+            | Self::RolloutHalted(..) => Why::Rollout,
             Self::NoRoomInNodePool | Self::AtNodeLimit | Self::ScalesDown => Why::NoRoom,
             Self::Alone | Self::NotTogether => Why::NotTogether,
             Self::Together { objection, .. } => objection.reason(),

@@ -13,6 +13,7 @@ use super::{
     conditions, method,
     nodes::State,
     objection::Objection,
+    rollout::Rollouts,
     simulation::{Mode, Simulated, Simulator},
 };
 use crate::{
@@ -160,6 +161,7 @@ pub(crate) fn drift<'a>(
     notes: &mut Notes,
 ) -> Result<Option<CommandDraft>, Objection> {
     let remaining = Remaining::of(state, Method::Drift.reason());
+    let rollouts = Rollouts::of(state);
     let mut sorted: Vec<(bool, jiff::Timestamp, CandidateId)> = Vec::new();
     for at in eligible {
         let candidate = &field.candidates[*at];
@@ -176,6 +178,10 @@ pub(crate) fn drift<'a>(
         }
         if remaining.is_spent(&candidate.pool.name) {
             notes.insert(at, remaining.objection(&candidate.pool.name));
+            continue;
+        }
+        if let Some(objection) = rollouts.objection(state, candidate) {
+            notes.insert(at, objection);
             continue;
         }
         let goes_first = state.facts.policies.terminate_first_drift;
@@ -214,14 +220,15 @@ pub(crate) fn dynamic<'a>(
 
 /// As many drifted nodes of each static pool as its budgets and its limit of nodes allow. Behind the
 /// gate `TerminateFirstDrift`, those of a pool without room for a replacement go first.
-pub(crate) fn static_drift(
-    state: &State<'_>,
-    field: &Field<'_>,
+pub(crate) fn static_drift<'a>(
+    state: &State<'a>,
+    field: &Field<'a>,
     eligible: &[CandidateId],
     notes: &mut Notes,
 ) -> Option<CommandDraft> {
     let remaining = Remaining::of(state, Method::StaticDrift.reason());
     let eligible = within_moves(state, field, eligible, notes);
+    let eligible = Rollouts::of(state).within(state, &field.candidates, eligible, notes);
     let mut by_pool: BTreeMap<&NodePoolName, Vec<CandidateId>> = BTreeMap::new();
     for at in eligible {
         by_pool.entry(&field.candidates[at].pool.name).or_default().push(at);

@@ -16,6 +16,7 @@ mod noted;
 mod packed;
 mod price;
 mod repair;
+mod rollout;
 mod search;
 mod shown;
 mod validation;

@@ -188,10 +188,11 @@ impl World {
         if !is_due || !self.is_kubelet_alive(&node) {
             return;
         }
+        let crashes = self.breaks_pods(&node);
         let Some(entry) = self.cluster.pods.get_mut(key) else { return };
         entry.pod.phase = PodPhase::Running;
         entry.pod.started_at = Some(now);
-        entry.pod.is_ready = true;
+        entry.pod.is_ready = !crashes;
         let (is_daemon, runs_for) = (entry.pinned.is_some(), entry.runs_for);
         if !is_daemon {
             self.happened(Happening::PodRunning { pod: key.clone(), node });
@@ -199,6 +200,13 @@ impl World {
         if let Some(runs_for) = runs_for {
             self.after(runs_for, Event::PodFinishes(key.clone(), uid.clone()));
         }
+    }
+
+    /// Whether pods crash on the node `name` because of its image.
+    fn breaks_pods(&self, name: &NodeName) -> bool {
+        let entry = self.cluster.nodes.get(name);
+        let instance = entry.and_then(|entry| self.account.instances.get(&entry.instance));
+        instance.is_some_and(|instance| self.account.broken_images.contains(&instance.image))
     }
 
     /// A kubelet confirms that a deleted pod ended. One that is dead confirms nothing.

@@ -247,6 +247,7 @@ impl ClusterState {
                 uid: record.uid.clone(),
                 generation: record.generation,
                 annotations: record.annotations.clone(),
+                status: self.class_statuses.get(&class.name).map(|told| told.status.stored()),
             })
         })
     }

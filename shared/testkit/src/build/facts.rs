@@ -138,6 +138,7 @@ pub fn node_class(name: &str) -> NodeClass {
         context: None,
         kubelet: Kubelet::default(),
         gpu_sharing: None,
+        rollout: None,
         hash: Some(NodeClassHash(1)),
         launch_template: TemplateSource::Made,
         is_deleting: false,

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaimName,
+    ImageId, NodeClaimName, NodeClassName, NodePoolName,
     disruption::{Command, Method, Progress},
+    rollout::{AcceptedImages, Halt, RolloutTarget},
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,60 @@ pub(super) struct CommandRecord {
     moved: Option<MovedV2>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rebooting: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    halted: Option<HaltedV2>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    accepted: Option<AcceptedV2>,
+}
+
+/// That images passed. Functions that do not know this take the command for one that they cannot read.
+#[derive(Serialize, Deserialize)]
+struct AcceptedV2 {
+    node_class: String,
+    images: Vec<String>,
+}
+
+/// That a rollout is halted. Functions that do not know this take the command for one that they cannot read.
+#[derive(Serialize, Deserialize)]
+struct HaltedV2 {
+    node_class: String,
+    node_pool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pool_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    class_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<String>,
+    settings: String,
+    why: String,
+}
+
+impl HaltedV2 {
+    fn of(halt: &Halt) -> Self {
+        let Halt { target, settings, why } = halt;
+        Self {
+            node_class: target.node_class.to_string(),
+            node_pool: target.node_pool.to_string(),
+            pool_hash: target.pool_hash.clone(),
+            class_hash: target.class_hash.clone(),
+            image: target.image.as_ref().map(ToString::to_string),
+            settings: format!("{settings:016x}"),
+            why: why.clone(),
+        }
+    }
+
+    fn into_progress(self) -> Result<Progress, String> {
+        let settings = u64::from_str_radix(&self.settings, 16)
+            .map_err(|_| format!("settings `{}` are no digest", self.settings))?;
+        let target = RolloutTarget {
+            node_class: parts::id(&self.node_class, NodeClassName::new)?,
+            node_pool: parts::id(&self.node_pool, NodePoolName::new)?,
+            pool_hash: self.pool_hash,
+            class_hash: self.class_hash,
+            image: self.image.map(|image| parts::id(&image, ImageId::new)).transpose()?,
+        };
+        Ok(Progress::Halted(Halt { target, settings, why: self.why }))
+    }
 }
 
 /// That its replacements were created.
@@ -74,8 +129,22 @@ impl CommandRecord {
             Progress::Rebooting { since } => Some(*since),
             _ => None,
         };
+        let halted = match progress {
+            Progress::Halted(halt) => Some(HaltedV2::of(halt)),
+            _ => None,
+        };
+        let accepted = match progress {
+            Progress::Accepted(AcceptedImages { node_class, images }) => Some(AcceptedV2 {
+                node_class: node_class.to_string(),
+                images: images.iter().map(ToString::to_string).collect(),
+            }),
+            _ => None,
+        };
         let (launching, rolled_back, moved) = match progress {
-            Progress::Found | Progress::Rebooting { .. } => (None, None, None),
+            Progress::Found
+            | Progress::Rebooting { .. }
+            | Progress::Halted(_)
+            | Progress::Accepted(_) => (None, None, None),
             Progress::Launching { since, claims } => {
                 (Some(LaunchingV2 { since: *since, claims: parts::texts(claims) }), None, None)
             }
@@ -95,6 +164,8 @@ impl CommandRecord {
             rolled_back,
             moved,
             rebooting,
+            halted,
+            accepted,
         }
     }
 
@@ -107,9 +178,14 @@ impl CommandRecord {
             }
             (None, None, Some(moved)) => moved.into_progress()?,
             (None, None, None) if self.v == VERSION => Progress::Found,
-            (None, None, None) => match self.rebooting {
-                Some(since) => Progress::Rebooting { since },
-                None => return Err("it does not say how far it is".to_owned()),
+            (None, None, None) => match (self.rebooting, self.halted, self.accepted) {
+                (Some(since), ..) => Progress::Rebooting { since },
+                (None, Some(halted), _) => halted.into_progress()?,
+                (None, None, Some(accepted)) => Progress::Accepted(AcceptedImages {
+                    node_class: parts::id(&accepted.node_class, NodeClassName::new)?,
+                    images: parts::ids(&accepted.images, ImageId::new)?.into_iter().collect(),
+                }),
+                (None, None, None) => return Err("it does not say how far it is".to_owned()),
             },
         };
         Ok(Command {

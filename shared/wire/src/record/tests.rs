@@ -1,6 +1,7 @@
 //! Records read back as they were written, and bad ones are named.
 
 mod golden;
+mod rollouts;
 
 use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};

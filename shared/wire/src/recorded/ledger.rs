@@ -15,6 +15,7 @@ use model::{
     },
     plan::{NewClaim, Placement, Reason, Target, Unplaced},
     recorded::{Question, RecordedFacts},
+    rollout::{AcceptedImages, Halt, RolloutAnnotations, RolloutTarget},
 };
 
 use super::{
@@ -30,7 +31,12 @@ structures! {
         1 cluster, 2 now, 3 ledger, 4 nodes, 5 deleted_claims, 6 ending_reservations, 7 node_pools,
         8 classes, 9 class_hashes, 10 class_images, 11 node_charges, 12 daemon_sets, 13 pods,
         14 unlocated_pod, 15 surroundings, 16 policies, 64 devices,
+        65 class_rollouts, 66 class_candidates,
     }
+    RolloutAnnotations { 1 texts }
+    RolloutTarget { 1 node_class, 2 node_pool, 3 pool_hash, 4 class_hash, 5 image }
+    AcceptedImages { 1 node_class, 2 images }
+    Halt { 1 target, 2 settings, 3 why }
     Cursor { 1 stage, 2 next, 3 step, 4 set, 5 compatible, 6 best }
     Interruption { 1 kind, 2 instance, 3 at }
     Snapshot {
@@ -101,6 +107,8 @@ enumerations! {
         2 Rebooting { 1 since },
         3 RolledBack { 1 why },
         4 Moved { 1 until, 2 pods, 3 workloads },
+        5 Halted(1 halt),
+        6 Accepted(1 images),
     }
     Target { 0 Node(1 name), 1 Claim(1 name) }
     Shortage {

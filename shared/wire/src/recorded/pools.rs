@@ -172,6 +172,8 @@ enumerations! {
         63 NoAnswer,
         64 PodsNotPushed,
         65 ProbeRefused,
+        66 CanariesUnhealthy,
+        67 InvalidRollout,
     }
 }
 

@@ -1,0 +1,412 @@
+//! Rollouts: which drifted nodes are replaced first, and when others follow, if annotations of the EC2NodeClass ask for
+//! it. Canaries are found by what they are: nodes of a NodePool that look as the drifted ones are to look.
+//!
+//! ```text
+//!   drifted nodes ──► canaries ──► initialized, healthy for the bake time ──► all others, within budgets
+//!                        │
+//!                        └ not healthy ──► halted: remembered in the ledger until class or NodePool is changed
+//! ```
+
+mod health;
+mod images;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::{
+    CommandId, Condition, ConditionKind, ConditionReason, DeletionReason, ImageId, NodeClaim,
+    NodeClaimName, NodeClassName, NodePoolName, Plan,
+    disruption::{Command, DisruptionReason, Method, Progress},
+    duration::later,
+    facts::Facts,
+    ledger::Snapshot,
+    node_class::NodeClass,
+    node_pool::NodePool,
+    rollout::{Halt, Rollout, RolloutTarget},
+    static_hash::{NODE_CLASS, NODE_POOL},
+};
+
+use super::{candidate::Candidate, conditions, nodes::State, objection::Objection};
+use crate::index::{
+    id::{CandidateId, kind},
+    table::Table,
+};
+use health::Health;
+pub use images::{accepted_before, images_of_rollout};
+
+/// The rollouts of a state, by EC2NodeClass and NodePool.
+#[derive(Debug, Default)]
+pub(crate) struct Rollouts<'a> {
+    settings: BTreeMap<&'a NodeClassName, Result<Rollout, String>>,
+    pools: BTreeMap<&'a NodePoolName, PoolRollout<'a>>,
+}
+
+/// The rollouts of one NodePool.
+#[derive(Debug, Default)]
+struct PoolRollout<'a> {
+    /// Nodes that stay.
+    total: u64,
+    /// Canaries that there may be; `None` is no limit.
+    most: Option<u64>,
+    groups: BTreeMap<RolloutTarget, Group<'a>>,
+}
+
+/// Nodes that are moved to one target.
+#[derive(Debug, Default)]
+struct Group<'a> {
+    /// Drifted nodes that stay.
+    old: Vec<&'a NodeClaim>,
+    /// Drifted nodes that go without a replacement of their own.
+    leaving: u64,
+    /// Nodes that are moved already, or launched in the place of others.
+    new: Vec<&'a NodeClaim>,
+    /// Of these, the ones that passed.
+    proven: u64,
+    /// Since when it is known that nodes have drifted, if no hash and no image distinguishes old and new nodes.
+    since: Option<Timestamp>,
+    /// Why no other node is moved: canaries are not healthy.
+    halt: Option<Halt>,
+    /// Whether the ledger has that already.
+    is_recorded: bool,
+    /// Whether canaries passed, so that all other nodes follow.
+    has_passed: bool,
+}
+
+impl<'a> Rollouts<'a> {
+    /// What `state` says.
+    pub(crate) fn of(state: &State<'a>) -> Self {
+        let facts = state.facts;
+        if facts.class_rollouts.is_empty() {
+            return Self::default();
+        }
+        let read = facts.class_rollouts.iter().map(|(class, texts)| (class, texts.read()));
+        let mut rollouts = Self { settings: read.collect(), pools: BTreeMap::new() };
+        let old = rollouts.add_old(state);
+        let new = rollouts.add_new(state);
+        for (name, pool) in &mut rollouts.pools {
+            let Some(Ok(rollout)) = state
+                .pool(name.as_str())
+                .and_then(|pool| rollouts.settings.get(&pool.template.node_class))
+            else {
+                continue;
+            };
+            pool.most = rollout.canaries(pool.total);
+            judge(state, pool, rollout, (&old, &new));
+        }
+        rollouts
+    }
+
+    /// The NodePool of `claim`, if it has a rollout with canaries.
+    fn pool(&self, state: &State<'a>, claim: &NodeClaim) -> Option<&'a NodePool> {
+        let pool = state.pool(claim.node_pool.as_str())?;
+        let read = self.settings.get(&pool.template.node_class)?;
+        read.as_ref().is_ok_and(|rollout| rollout.canary.is_some()).then_some(pool)
+    }
+
+    /// Adds the drifted nodes.
+    fn add_old(&mut self, state: &State<'a>) -> BTreeMap<&'a NodeClaimName, Health> {
+        let mut health = BTreeMap::new();
+        for entry in state.nodes.iter() {
+            let Some(claim) = entry.claim else { continue };
+            let Some(pool) = self.pool(state, claim) else { continue };
+            let of_pool = self.pools.entry(&pool.name).or_default();
+            of_pool.total += u64::from(!entry.is_marked_for_deletion());
+            let Some((since, reason)) = conditions::drift(state, entry, pool) else { continue };
+            let group = of_pool.groups.entry(wanted(state, claim, pool)).or_default();
+            if is_leaving(claim) {
+                group.leaving += 1;
+            }
+            if entry.is_marked_for_deletion() {
+                continue;
+            }
+            let is_shown = conditions::IN_HASHES_AND_IMAGE.contains(&reason.as_str());
+            let noted = claim.conditions.drifted_since.map(|_| since);
+            let since = (!is_shown).then(|| noted.unwrap_or(state.now));
+            group.since = match (group.old.is_empty(), group.since, since) {
+                (true, _, since) => since,
+                (false, Some(first), Some(since)) => Some(first.min(since)),
+                (false, ..) => None,
+            };
+            group.old.push(claim);
+            health.insert(&claim.name, Health::of(entry, claim, state.now));
+        }
+        health
+    }
+
+    /// Adds the nodes that look as the drifted ones are to look.
+    fn add_new(&mut self, state: &State<'a>) -> BTreeMap<&'a NodeClaimName, Health> {
+        let mut health = BTreeMap::new();
+        for entry in state.nodes.iter() {
+            let Some(claim) = entry.claim.filter(|claim| !claim.is_deleting()) else { continue };
+            let Some(pool) = self.pool(state, claim) else { continue };
+            let Some(of_pool) = self.pools.get_mut(&pool.name) else { continue };
+            if conditions::drift(state, entry, pool).is_some() || has_other_hash(state, claim, pool)
+            {
+                continue;
+            }
+            let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
+            for (target, group) in &mut of_pool.groups {
+                let is_image =
+                    image.is_none() || target.image.is_none() || image == target.image.as_ref();
+                let is_recent = group.since.is_none_or(|since| since <= claim.created_at);
+                if is_image && is_recent {
+                    group.new.push(claim);
+                    health.insert(&claim.name, Health::of(entry, claim, state.now));
+                }
+            }
+        }
+        health
+    }
+
+    /// Why the drifted node `candidate` is not replaced now, if so.
+    pub(crate) fn objection(
+        &self,
+        state: &State<'a>,
+        candidate: &Candidate<'a>,
+    ) -> Option<Objection> {
+        let class = &candidate.pool.template.node_class;
+        let rollout = match self.settings.get(class)? {
+            Ok(rollout) => rollout,
+            Err(why) => return Some(Objection::UnreadableRollout(class.clone(), why.clone())),
+        };
+        if let Some(freeze) = rollout.frozen_by(state.now) {
+            return Some(Objection::Frozen(class.clone(), freeze.text.clone()));
+        }
+        let pool = self.pools.get(&candidate.pool.name)?;
+        let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
+        if let Some(halt) = &group.halt {
+            return Some(Objection::RolloutHalted(class.clone(), halt.why.clone()));
+        }
+        let is_open = group.has_passed || pool.room().is_none_or(|room| 0 < room);
+        (!is_open).then(|| Objection::AwaitsCanaries(class.clone()))
+    }
+
+    /// Those of `ids` that may be replaced together, in their order; the others get a note.
+    pub(crate) fn within(
+        &self,
+        state: &State<'a>,
+        candidates: &Table<kind::Candidate, Candidate<'a>>,
+        ids: Vec<CandidateId>,
+        notes: &mut BTreeMap<CandidateId, Objection>,
+    ) -> Vec<CandidateId> {
+        let mut taken: BTreeMap<&NodePoolName, u64> = BTreeMap::new();
+        let mut within = Vec::new();
+        for id in ids {
+            let candidate = &candidates[id];
+            let objection = self.objection(state, candidate).or_else(|| {
+                let room = self.room_for(state, candidate)?;
+                let taken = taken.entry(&candidate.pool.name).or_default();
+                *taken += 1;
+                let class = candidate.pool.template.node_class.clone();
+                (room < *taken).then_some(Objection::AwaitsCanaries(class))
+            });
+            match objection {
+                None => within.push(id),
+                Some(objection) => drop(notes.insert(id, objection)),
+            }
+        }
+        within
+    }
+
+    /// How many nodes of the NodePool of `candidate` may be moved before canaries have passed; `None` if they have, or
+    /// there is no limit.
+    fn room_for(&self, state: &State<'a>, candidate: &Candidate<'a>) -> Option<u64> {
+        let pool = self.pools.get(&candidate.pool.name)?;
+        let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
+        pool.room().filter(|_| !group.has_passed)
+    }
+
+    /// Puts into `plan` the halts that are new, and ends those that are over.
+    pub(crate) fn note(&self, state: &State<'a>, plan: &mut Plan) {
+        for pool in self.pools.values() {
+            for group in pool.groups.values().filter(|group| !group.is_recorded) {
+                let Some(halt) = &group.halt else { continue };
+                let command = Command {
+                    method: Method::Drift,
+                    found_at: state.now,
+                    candidates: group.new.iter().map(|claim| claim.name.clone()).collect(),
+                    replacements: Vec::new(),
+                    drain: None,
+                    progress: Progress::Halted(halt.clone()),
+                };
+                plan.started.insert(CommandId::halting(&CommandId::derived(&command)), command);
+            }
+        }
+        self.accept(state, plan);
+        let facts = state.facts;
+        let over = facts.ledger.commands.iter().filter(|(_, command)| match &command.progress {
+            Progress::Halted(halt) => is_over(facts, halt),
+            Progress::Accepted(accepted) => images::is_written(facts, accepted),
+            _ => false,
+        });
+        plan.ended.extend(over.map(|(id, _)| id.clone()));
+    }
+}
+
+impl PoolRollout<'_> {
+    /// How many nodes more may be moved before canaries have passed; `None` is any number.
+    fn room(&self) -> Option<u64> {
+        let open = self.groups.values().filter(|group| !group.has_passed);
+        let touched: u64 = open.map(|group| group.leaving + count(&group.new)).sum();
+        Some(self.most?.saturating_sub(touched))
+    }
+}
+
+fn count<T>(items: &[T]) -> u64 {
+    count_of(items.iter())
+}
+
+fn count_of(items: impl Iterator) -> u64 {
+    u64::try_from(items.count()).unwrap_or(u64::MAX)
+}
+
+/// Says of each group of `pool` whether its canaries passed, or are not healthy.
+fn judge<'a>(
+    state: &State<'a>,
+    pool: &mut PoolRollout<'a>,
+    rollout: &Rollout,
+    (old, new): (&BTreeMap<&NodeClaimName, Health>, &BTreeMap<&NodeClaimName, Health>),
+) {
+    let moved: u64 = pool.groups.values().map(|group| count(&group.new)).sum();
+    let most = pool.most.unwrap_or(u64::MAX);
+    for (target, group) in &mut pool.groups {
+        let of = |claims: &[&NodeClaim], of_claims: &BTreeMap<&NodeClaimName, Health>| {
+            claims
+                .iter()
+                .filter_map(|claim| of_claims.get(&claim.name).cloned())
+                .collect::<Vec<_>>()
+        };
+        let (of_old, of_new) = (of(&group.old, old), of(&group.new, new));
+        let failure = health::failure(&of_new, &of_old);
+        let has_baked = |node: &&Health| {
+            node.ready_since.is_some_and(|since| later(since, rollout.bake_time) <= state.now)
+        };
+        let works =
+            |node: &&Health| health::failure(std::slice::from_ref(*node), &of_old).is_none();
+        // More would change nothing.
+        let needed = usize::try_from(most).unwrap_or(usize::MAX);
+        group.proven = count_of(of_new.iter().filter(has_baked).filter(works).take(needed));
+        let new = count(&group.new);
+        let is_enough = 0 < group.proven && new.min(most) <= group.proven;
+        // Once canaries passed, others may fail as nodes do.
+        group.has_passed = most <= moved && is_enough && (failure.is_none() || most < new);
+        let recorded = recorded_halt(state, target, &group.old);
+        group.is_recorded = recorded.is_some();
+        let settings = state.facts.class_rollouts.get(&target.node_class);
+        let fresh = failure.filter(|_| !group.has_passed).zip(settings).map(|(why, texts)| Halt {
+            target: target.clone(),
+            settings: texts.digest(),
+            why,
+        });
+        group.halt = recorded.or(fresh);
+    }
+}
+
+/// The halt in the ledger that is about `target`, to which the claims `old` are to be moved: of its NodePool, or of
+/// another one with the same EC2NodeClass and image if these are what the nodes differ in.
+fn recorded_halt(state: &State<'_>, target: &RolloutTarget, old: &[&NodeClaim]) -> Option<Halt> {
+    let settings = state.facts.class_rollouts.get(&target.node_class)?.digest();
+    let is_of_class = |claim: &&NodeClaim| {
+        let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
+        let hash = target.class_hash.as_ref();
+        hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash))
+            || image.zip(target.image.as_ref()).is_some_and(|(image, wanted)| image != wanted)
+    };
+    let mut commands = state.facts.ledger.commands.values();
+    commands.find_map(|command| {
+        let Progress::Halted(halt) = &command.progress else { return None };
+        let other = &halt.target;
+        let is_same = other.node_class == target.node_class
+            && other.class_hash == target.class_hash
+            && other.image == target.image
+            && halt.settings == settings;
+        let is_about = if other.node_pool == target.node_pool {
+            other.pool_hash == target.pool_hash
+        } else {
+            old.iter().any(is_of_class)
+        };
+        (is_same && is_about).then(|| halt.clone())
+    })
+}
+
+/// The condition `RolloutHalted` of `class`, if it has that: drifted nodes are not replaced.
+#[must_use]
+pub fn rollout_condition(class: &NodeClass, ledger: &Snapshot) -> Option<Condition> {
+    let annotations = class.rollout.as_ref()?;
+    let settings = annotations.digest();
+    let halts = ledger.commands.values().filter_map(|command| match &command.progress {
+        Progress::Halted(halt) => Some(halt),
+        _ => None,
+    });
+    let mut halts =
+        halts.filter(|halt| halt.target.node_class == class.name && halt.settings == settings);
+    let (reason, message) = match (annotations.read(), halts.next()) {
+        (Err(why), _) => (ConditionReason::InvalidRollout, why),
+        (Ok(_), Some(halt)) => {
+            (ConditionReason::CanariesUnhealthy, format!("{}: {}", halt.target, halt.why))
+        }
+        (Ok(_), None) => return None,
+    };
+    let halted = Condition::holds(ConditionKind::RolloutHalted);
+    Some(Condition { reason, message, ..halted })
+}
+
+/// Whether the EC2NodeClass, the NodePool or the settings are others than those that `halt` is about. What is not known
+/// is not another.
+fn is_over(facts: &Facts, halt: &Halt) -> bool {
+    let target = &halt.target;
+    let class = &target.node_class;
+    let is_read = facts.classes.as_ref().is_some_and(|classes| classes.contains_key(class));
+    if !is_read {
+        let is_named = |pool: &NodePool| pool.template.node_class == *class;
+        return facts.classes.is_some() && !facts.node_pools.iter().any(is_named);
+    }
+    if facts.class_rollouts.get(class).is_none_or(|texts| texts.digest() != halt.settings) {
+        return true;
+    }
+    let differs = |known: Option<&str>, then: Option<&str>| {
+        known.zip(then).is_some_and(|(known, then)| known != then)
+    };
+    let hash = facts.class_hashes.as_ref().and_then(|hashes| hashes.get(class));
+    let pool = facts.node_pools.iter().find(|pool| pool.name == target.node_pool);
+    let pool_hash = pool.and_then(|pool| NODE_POOL.of(&pool.annotations));
+    let is_image = |image: &ImageId| {
+        let images = facts.class_images.get(class).filter(|images| !images.is_empty());
+        let candidates = facts.class_candidates.get(class);
+        let mut candidates = candidates.into_iter().flat_map(|images| images.values());
+        images.is_none_or(|images| images.values().any(|known| known == image))
+            || candidates.any(|known| known == image)
+    };
+    differs(hash.map(String::as_str), target.class_hash.as_deref())
+        || differs(pool_hash.map(|stored| stored.hash), target.pool_hash.as_deref())
+        || !target.image.as_ref().is_none_or(is_image)
+}
+
+/// What `claim` of `pool` is moved to.
+fn wanted(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> RolloutTarget {
+    let node_class = pool.template.node_class.clone();
+    let hashes = state.facts.class_hashes.as_ref();
+    RolloutTarget {
+        pool_hash: NODE_POOL.of(&pool.annotations).map(|stored| stored.hash.to_owned()),
+        class_hash: hashes.and_then(|hashes| hashes.get(&node_class)).cloned(),
+        image: conditions::wanted_image(state, claim, pool).cloned(),
+        node_pool: pool.name.clone(),
+        node_class,
+    }
+}
+
+/// Whether `claim` was made for another spec of `pool` or its EC2NodeClass, whether it was launched or not.
+fn has_other_hash(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> bool {
+    let hashes = state.facts.class_hashes.as_ref();
+    let hash = hashes.and_then(|hashes| hashes.get(&pool.template.node_class));
+    hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash))
+        || NODE_POOL
+            .of(&pool.annotations)
+            .is_some_and(|present| NODE_POOL.differs(&claim.annotations, present.hash))
+}
+
+/// Whether `claim` is deleted because it has drifted.
+fn is_leaving(claim: &NodeClaim) -> bool {
+    let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
+    claim.deletion.as_ref().is_some_and(|deletion| deletion.reason == drifted)
+}

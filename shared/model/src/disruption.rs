@@ -210,6 +210,18 @@ pub enum Progress {
     Accepted(AcceptedImages),
 }
 
+impl Progress {
+    /// Why a rollout is halted, if this says so.
+    pub fn halt(&self) -> Option<&Halt> {
+        if let Self::Halted(halt) = self { Some(halt) } else { None }
+    }
+
+    /// The images on which canaries passed, if this says so.
+    pub fn accepted(&self) -> Option<&AcceptedImages> {
+        if let Self::Accepted(accepted) = self { Some(accepted) } else { None }
+    }
+}
+
 /// A node to launch in place of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {

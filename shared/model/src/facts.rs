@@ -16,7 +16,6 @@ use crate::{
     ClusterName, HourlyPrice, ImageId, InstanceType, InstanceTypeName, Namespace, NodeClaimName,
     NodeClassName, NodeName, OfferingKey, Pod, PodSpec, ReservationId,
     buffer::CapacityBuffer,
-    disruption::Progress,
     dynamic_resources::DeviceFacts,
     eviction::PodDisruptionBudget,
     ledger::{Digest, Snapshot},
@@ -150,14 +149,10 @@ impl Facts {
     /// Whether canaries of `class` on `image` were not healthy.
     pub fn is_halted(&self, class: &NodeClassName, image: &ImageId) -> bool {
         let Some(settings) = self.class_rollouts.get(class) else { return false };
-        let mut commands = self.ledger.commands.values();
-        commands.any(|command| match &command.progress {
-            Progress::Halted(halt) => {
-                halt.target.node_class == *class
-                    && halt.target.image.as_ref() == Some(image)
-                    && halt.settings == settings.digest()
-            }
-            _ => false,
+        self.ledger.halts().any(|halt| {
+            halt.target.node_class == *class
+                && halt.target.image.as_ref() == Some(image)
+                && halt.settings == settings.digest()
         })
     }
 

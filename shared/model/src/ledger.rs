@@ -23,6 +23,7 @@ use crate::{
     SubnetId, Zone,
     disruption::{Command, Progress},
     limits,
+    rollout::{AcceptedImages, Halt},
 };
 
 /// The version of a claim that was not written to since it was created.
@@ -177,6 +178,16 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Rollouts that are halted.
+    pub fn halts(&self) -> impl Iterator<Item = &Halt> {
+        self.commands.values().filter_map(|command| command.progress.halt())
+    }
+
+    /// Images on which canaries passed.
+    pub fn accepted(&self) -> impl Iterator<Item = &AcceptedImages> {
+        self.commands.values().filter_map(|command| command.progress.accepted())
+    }
+
     /// Whether everything but the guard, which is checked each minute, was read before, in `other`. No plan depends on
     /// the guard: while it does not let functions act, nothing is planned.
     pub fn differ_in_guard_alone(&self, other: &Self) -> bool {

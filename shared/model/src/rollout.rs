@@ -76,10 +76,11 @@ pub struct Rollout {
 impl Rollout {
     /// How many of the `total` nodes of a NodePool are moved first: a share is rounded down, and one node is the least.
     /// `None` is all.
-    pub fn canaries(&self, total: u64) -> Option<u64> {
+    pub fn canaries(&self, total: usize) -> Option<usize> {
+        let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let canaries = match self.canary? {
-            BudgetNodes::Count(count) => u64::from(count),
-            BudgetNodes::Percent(percent) => total.saturating_mul(u64::from(percent)) / 100,
+            BudgetNodes::Count(count) => number(count),
+            BudgetNodes::Percent(percent) => total.saturating_mul(number(percent)) / 100,
         };
         Some(canaries.max(1))
     }

@@ -161,7 +161,7 @@ pub fn of_commands(ledger: &Snapshot, plan: &Plan) -> Vec<ObjectEvent> {
         })
     });
     let halted = plan.started.values().filter_map(|command| {
-        let Progress::Halted(halt) = &command.progress else { return None };
+        let halt = command.progress.halt()?;
         let about = EventObject::NodePool(halt.target.node_pool.clone());
         let message = format!("the rollout is halted ({}): {}", halt.target, halt.why);
         Some(ObjectEvent::new(about, EventReason::RolloutHalted, message))

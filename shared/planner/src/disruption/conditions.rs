@@ -142,9 +142,7 @@ fn found_drift(
     if state.is_catalog_whole && is_missing(state, (claim, pool), &labels_of_node) {
         return Some(OF_INSTANCE_TYPE);
     }
-    let hashes = state.facts.class_hashes.as_ref();
-    let hash = hashes.and_then(|texts| texts.get(&pool.template.node_class));
-    if hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash)) {
+    if has_other_class_hash(state, claim, pool) {
         return Some(CLASS_DRIFT);
     }
     has_other_image(state, claim, pool).then_some(OF_IMAGE)
@@ -203,8 +201,16 @@ fn images<'s>(
     Some((wanted_image(state, claim, pool)?, claim.instance.as_ref()?.image.as_ref()?))
 }
 
-fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {
+/// Whether `claim` was made for another spec of `pool`, whether it was launched or not.
+pub(super) fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {
     differs(claim, pool) == Some(true)
+}
+
+/// Whether `claim` was made for another spec of the EC2NodeClass of `pool`, whether it was launched or not.
+pub(super) fn has_other_class_hash(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> bool {
+    let hashes = state.facts.class_hashes.as_ref();
+    let hash = hashes.and_then(|texts| texts.get(&pool.template.node_class));
+    hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash))
 }
 
 /// Whether the hash of the NodePool on the claim is another than its own; `None` if they cannot be compared.

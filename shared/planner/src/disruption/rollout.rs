@@ -10,12 +10,12 @@
 mod health;
 mod images;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, slice};
 
 use jiff::Timestamp;
 use model::{
     CommandId, Condition, ConditionKind, ConditionReason, DeletionReason, ImageId, NodeClaim,
-    NodeClaimName, NodeClassName, NodePoolName, Plan,
+    NodeClassName, NodePoolName, Plan,
     disruption::{Command, DisruptionReason, Method, Progress},
     duration::later,
     facts::Facts,
@@ -45,9 +45,9 @@ pub(crate) struct Rollouts<'a> {
 #[derive(Debug, Default)]
 struct PoolRollout<'a> {
     /// Nodes that stay.
-    total: u64,
+    total: usize,
     /// Canaries that there may be; `None` is no limit.
-    most: Option<u64>,
+    most: Option<usize>,
     groups: BTreeMap<RolloutTarget, Group<'a>>,
 }
 
@@ -55,13 +55,13 @@ struct PoolRollout<'a> {
 #[derive(Debug, Default)]
 struct Group<'a> {
     /// Drifted nodes that stay.
-    old: Vec<&'a NodeClaim>,
+    old: Vec<Health<'a>>,
     /// Drifted nodes that go without a replacement of their own.
-    leaving: u64,
+    leaving: usize,
     /// Nodes that are moved already, or launched in the place of others.
-    new: Vec<&'a NodeClaim>,
+    new: Vec<Health<'a>>,
     /// Of these, the ones that passed.
-    proven: u64,
+    proven: usize,
     /// Since when it is known that nodes have drifted, if no hash and no image distinguishes old and new nodes.
     since: Option<Timestamp>,
     /// Why no other node is moved: canaries are not healthy.
@@ -81,8 +81,8 @@ impl<'a> Rollouts<'a> {
         }
         let read = facts.class_rollouts.iter().map(|(class, texts)| (class, texts.read()));
         let mut rollouts = Self { settings: read.collect(), pools: BTreeMap::new() };
-        let old = rollouts.add_old(state);
-        let new = rollouts.add_new(state);
+        rollouts.add_old(state);
+        rollouts.add_new(state);
         for (name, pool) in &mut rollouts.pools {
             let Some(Ok(rollout)) = state
                 .pool(name.as_str())
@@ -91,7 +91,7 @@ impl<'a> Rollouts<'a> {
                 continue;
             };
             pool.most = rollout.canaries(pool.total);
-            judge(state, pool, rollout, (&old, &new));
+            judge(state, pool, rollout);
         }
         rollouts
     }
@@ -104,13 +104,12 @@ impl<'a> Rollouts<'a> {
     }
 
     /// Adds the drifted nodes.
-    fn add_old(&mut self, state: &State<'a>) -> BTreeMap<&'a NodeClaimName, Health> {
-        let mut health = BTreeMap::new();
+    fn add_old(&mut self, state: &State<'a>) {
         for entry in state.nodes.iter() {
             let Some(claim) = entry.claim else { continue };
             let Some(pool) = self.pool(state, claim) else { continue };
             let of_pool = self.pools.entry(&pool.name).or_default();
-            of_pool.total += u64::from(!entry.is_marked_for_deletion());
+            of_pool.total += usize::from(!entry.is_marked_for_deletion());
             let Some((since, reason)) = conditions::drift(state, entry, pool) else { continue };
             let group = of_pool.groups.entry(wanted(state, claim, pool)).or_default();
             if is_leaving(claim) {
@@ -127,20 +126,19 @@ impl<'a> Rollouts<'a> {
                 (false, Some(first), Some(since)) => Some(first.min(since)),
                 (false, ..) => None,
             };
-            group.old.push(claim);
-            health.insert(&claim.name, Health::of(entry, claim, state.now));
+            group.old.push(Health::of(entry, claim, state.now));
         }
-        health
     }
 
     /// Adds the nodes that look as the drifted ones are to look.
-    fn add_new(&mut self, state: &State<'a>) -> BTreeMap<&'a NodeClaimName, Health> {
-        let mut health = BTreeMap::new();
+    fn add_new(&mut self, state: &State<'a>) {
         for entry in state.nodes.iter() {
             let Some(claim) = entry.claim.filter(|claim| !claim.is_deleting()) else { continue };
             let Some(pool) = self.pool(state, claim) else { continue };
             let Some(of_pool) = self.pools.get_mut(&pool.name) else { continue };
-            if conditions::drift(state, entry, pool).is_some() || has_other_hash(state, claim, pool)
+            if conditions::drift(state, entry, pool).is_some()
+                || conditions::has_other_hash(claim, pool)
+                || conditions::has_other_class_hash(state, claim, pool)
             {
                 continue;
             }
@@ -150,12 +148,10 @@ impl<'a> Rollouts<'a> {
                     image.is_none() || target.image.is_none() || image == target.image.as_ref();
                 let is_recent = group.since.is_none_or(|since| since <= claim.created_at);
                 if is_image && is_recent {
-                    group.new.push(claim);
-                    health.insert(&claim.name, Health::of(entry, claim, state.now));
+                    group.new.push(Health::of(entry, claim, state.now));
                 }
             }
         }
-        health
     }
 
     /// Why the drifted node `candidate` is not replaced now, if so.
@@ -189,7 +185,7 @@ impl<'a> Rollouts<'a> {
         ids: Vec<CandidateId>,
         notes: &mut BTreeMap<CandidateId, Objection>,
     ) -> Vec<CandidateId> {
-        let mut taken: BTreeMap<&NodePoolName, u64> = BTreeMap::new();
+        let mut taken: BTreeMap<&NodePoolName, usize> = BTreeMap::new();
         let mut within = Vec::new();
         for id in ids {
             let candidate = &candidates[id];
@@ -210,7 +206,7 @@ impl<'a> Rollouts<'a> {
 
     /// How many nodes of the NodePool of `candidate` may be moved before canaries have passed; `None` if they have, or
     /// there is no limit.
-    fn room_for(&self, state: &State<'a>, candidate: &Candidate<'a>) -> Option<u64> {
+    fn room_for(&self, state: &State<'a>, candidate: &Candidate<'a>) -> Option<usize> {
         let pool = self.pools.get(&candidate.pool.name)?;
         let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
         pool.room().filter(|_| !group.has_passed)
@@ -224,7 +220,7 @@ impl<'a> Rollouts<'a> {
                 let command = Command {
                     method: Method::Drift,
                     found_at: state.now,
-                    candidates: group.new.iter().map(|claim| claim.name.clone()).collect(),
+                    candidates: group.new.iter().map(|node| node.claim.name.clone()).collect(),
                     replacements: Vec::new(),
                     drain: None,
                     progress: Progress::Halted(halt.clone()),
@@ -245,52 +241,30 @@ impl<'a> Rollouts<'a> {
 
 impl PoolRollout<'_> {
     /// How many nodes more may be moved before canaries have passed; `None` is any number.
-    fn room(&self) -> Option<u64> {
+    fn room(&self) -> Option<usize> {
         let open = self.groups.values().filter(|group| !group.has_passed);
-        let touched: u64 = open.map(|group| group.leaving + count(&group.new)).sum();
+        let touched: usize = open.map(|group| group.leaving + group.new.len()).sum();
         Some(self.most?.saturating_sub(touched))
     }
 }
 
-fn count<T>(items: &[T]) -> u64 {
-    count_of(items.iter())
-}
-
-fn count_of(items: impl Iterator) -> u64 {
-    u64::try_from(items.count()).unwrap_or(u64::MAX)
-}
-
 /// Says of each group of `pool` whether its canaries passed, or are not healthy.
-fn judge<'a>(
-    state: &State<'a>,
-    pool: &mut PoolRollout<'a>,
-    rollout: &Rollout,
-    (old, new): (&BTreeMap<&NodeClaimName, Health>, &BTreeMap<&NodeClaimName, Health>),
-) {
-    let moved: u64 = pool.groups.values().map(|group| count(&group.new)).sum();
-    let most = pool.most.unwrap_or(u64::MAX);
+fn judge(state: &State<'_>, pool: &mut PoolRollout<'_>, rollout: &Rollout) {
+    let moved: usize = pool.groups.values().map(|group| group.new.len()).sum();
+    let most = pool.most.unwrap_or(usize::MAX);
     for (target, group) in &mut pool.groups {
-        let of = |claims: &[&NodeClaim], of_claims: &BTreeMap<&NodeClaimName, Health>| {
-            claims
-                .iter()
-                .filter_map(|claim| of_claims.get(&claim.name).cloned())
-                .collect::<Vec<_>>()
-        };
-        let (of_old, of_new) = (of(&group.old, old), of(&group.new, new));
-        let failure = health::failure(&of_new, &of_old);
-        let has_baked = |node: &&Health| {
+        let Group { old, new, .. } = group;
+        let failure = health::failure(new, old);
+        let has_baked = |node: &&Health<'_>| {
             node.ready_since.is_some_and(|since| later(since, rollout.bake_time) <= state.now)
         };
-        let works =
-            |node: &&Health| health::failure(std::slice::from_ref(*node), &of_old).is_none();
+        let works = |node: &&Health<'_>| health::failure(slice::from_ref(*node), old).is_none();
         // More would change nothing.
-        let needed = usize::try_from(most).unwrap_or(usize::MAX);
-        group.proven = count_of(of_new.iter().filter(has_baked).filter(works).take(needed));
-        let new = count(&group.new);
-        let is_enough = 0 < group.proven && new.min(most) <= group.proven;
+        group.proven = new.iter().filter(has_baked).filter(works).take(most).count();
+        let is_enough = 0 < group.proven && new.len().min(most) <= group.proven;
         // Once canaries passed, others may fail as nodes do.
-        group.has_passed = most <= moved && is_enough && (failure.is_none() || most < new);
-        let recorded = recorded_halt(state, target, &group.old);
+        group.has_passed = most <= moved && is_enough && (failure.is_none() || most < new.len());
+        let recorded = recorded_halt(state, target, old);
         group.is_recorded = recorded.is_some();
         let settings = state.facts.class_rollouts.get(&target.node_class);
         let fresh = failure.filter(|_| !group.has_passed).zip(settings).map(|(why, texts)| Halt {
@@ -302,19 +276,18 @@ fn judge<'a>(
     }
 }
 
-/// The halt in the ledger that is about `target`, to which the claims `old` are to be moved: of its NodePool, or of
+/// The halt in the ledger that is about `target`, to which the nodes `old` are to be moved: of its NodePool, or of
 /// another one with the same EC2NodeClass and image if these are what the nodes differ in.
-fn recorded_halt(state: &State<'_>, target: &RolloutTarget, old: &[&NodeClaim]) -> Option<Halt> {
+fn recorded_halt(state: &State<'_>, target: &RolloutTarget, old: &[Health<'_>]) -> Option<Halt> {
     let settings = state.facts.class_rollouts.get(&target.node_class)?.digest();
-    let is_of_class = |claim: &&NodeClaim| {
+    let is_of_class = |Health { claim, .. }: &Health<'_>| {
         let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
         let hash = target.class_hash.as_ref();
         hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash))
             || image.zip(target.image.as_ref()).is_some_and(|(image, wanted)| image != wanted)
     };
-    let mut commands = state.facts.ledger.commands.values();
-    commands.find_map(|command| {
-        let Progress::Halted(halt) = &command.progress else { return None };
+    let mut halts = state.facts.ledger.halts();
+    let halt = halts.find(|halt| {
         let other = &halt.target;
         let is_same = other.node_class == target.node_class
             && other.class_hash == target.class_hash
@@ -325,8 +298,9 @@ fn recorded_halt(state: &State<'_>, target: &RolloutTarget, old: &[&NodeClaim]) 
         } else {
             old.iter().any(is_of_class)
         };
-        (is_same && is_about).then(|| halt.clone())
-    })
+        is_same && is_about
+    });
+    halt.cloned()
 }
 
 /// The condition `RolloutHalted` of `class`, if it has that: drifted nodes are not replaced.
@@ -334,13 +308,8 @@ fn recorded_halt(state: &State<'_>, target: &RolloutTarget, old: &[&NodeClaim]) 
 pub fn rollout_condition(class: &NodeClass, ledger: &Snapshot) -> Option<Condition> {
     let annotations = class.rollout.as_ref()?;
     let settings = annotations.digest();
-    let halts = ledger.commands.values().filter_map(|command| match &command.progress {
-        Progress::Halted(halt) => Some(halt),
-        _ => None,
-    });
-    let mut halts =
-        halts.filter(|halt| halt.target.node_class == class.name && halt.settings == settings);
-    let (reason, message) = match (annotations.read(), halts.next()) {
+    let is_about = |halt: &&Halt| halt.target.node_class == class.name && halt.settings == settings;
+    let (reason, message) = match (annotations.read(), ledger.halts().find(is_about)) {
         (Err(why), _) => (ConditionReason::InvalidRollout, why),
         (Ok(_), Some(halt)) => {
             (ConditionReason::CanariesUnhealthy, format!("{}: {}", halt.target, halt.why))
@@ -393,16 +362,6 @@ fn wanted(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> RolloutTarge
         node_pool: pool.name.clone(),
         node_class,
     }
-}
-
-/// Whether `claim` was made for another spec of `pool` or its EC2NodeClass, whether it was launched or not.
-fn has_other_hash(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> bool {
-    let hashes = state.facts.class_hashes.as_ref();
-    let hash = hashes.and_then(|hashes| hashes.get(&pool.template.node_class));
-    hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash))
-        || NODE_POOL
-            .of(&pool.annotations)
-            .is_some_and(|present| NODE_POOL.differs(&claim.annotations, present.hash))
 }
 
 /// Whether `claim` is deleted because it has drifted.

@@ -15,7 +15,8 @@ const PODS_READY_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 
 /// How one node is.
 #[derive(Clone, Debug)]
-pub(super) struct Health {
+pub(super) struct Health<'a> {
+    pub(super) claim: &'a NodeClaim,
     /// The node's name, or its claim's.
     name: String,
     /// What is wrong with it, in words.
@@ -23,14 +24,14 @@ pub(super) struct Health {
     /// Since when it is initialized, if it is ready and all of its pods can be read.
     pub(super) ready_since: Option<Timestamp>,
     /// Its pods that should be ready by now.
-    pods: u64,
+    pods: usize,
     /// Of these, the ones that are not.
-    failed_pods: u64,
+    failed_pods: usize,
 }
 
-impl Health {
+impl<'a> Health<'a> {
     /// How the node of `claim` is at `now`.
-    pub(super) fn of(entry: &StateNode<'_>, claim: &NodeClaim, now: Timestamp) -> Self {
+    pub(super) fn of(entry: &StateNode<'_>, claim: &'a NodeClaim, now: Timestamp) -> Self {
         let is_due = |pod: &&&Pod| {
             let started = pod.started_at;
             !pod.is_terminal()
@@ -38,16 +39,16 @@ impl Health {
                 && started.is_some_and(|started| later(started, PODS_READY_WITHIN) <= now)
         };
         let due = || entry.pods.iter().filter(is_due);
-        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let initialized = entry.node.filter(|node| node.is_initialized());
         let is_whole = entry.pods.iter().all(|pod| !pod.is_unreadable());
         let works = initialized.is_some_and(|node| node.is_ready) && is_whole;
         Self {
+            claim,
             name: entry.name().to_owned(),
             failure: failure_of(entry.node, claim, now),
             ready_since: claim.initialized_at().filter(|_| works),
-            pods: number(due().count()),
-            failed_pods: number(due().filter(|pod| !pod.is_ready).count()),
+            pods: due().count(),
+            failed_pods: due().filter(|pod| !pod.is_ready).count(),
         }
     }
 }
@@ -69,8 +70,8 @@ fn failure_of(node: Option<&Node>, claim: &NodeClaim, now: Timestamp) -> Option<
 
 /// Why the `new` nodes are worse than the `old` ones, in words, if they are: a larger share of them fails, or a larger
 /// share of their pods.
-pub(super) fn failure(new: &[Health], old: &[Health]) -> Option<String> {
-    let failed = |nodes: &[Health]| nodes.iter().filter(|node| node.failure.is_some()).count();
+pub(super) fn failure(new: &[Health<'_>], old: &[Health<'_>]) -> Option<String> {
+    let failed = |nodes: &[Health<'_>]| nodes.iter().filter(|node| node.failure.is_some()).count();
     let (new_failed, old_failed) = (failed(new), failed(old));
     if old_failed * new.len() < new_failed * old.len() {
         let first = new.iter().find(|node| node.failure.is_some())?;
@@ -81,15 +82,14 @@ pub(super) fn failure(new: &[Health], old: &[Health]) -> Option<String> {
         };
         return Some(format!("new node {} {why}{others}", first.name));
     }
-    let sum = |nodes: &[Health], of: fn(&Health) -> u64| nodes.iter().map(of).sum::<u64>();
-    let counts =
-        |nodes: &[Health]| (sum(nodes, |node| node.failed_pods), sum(nodes, |node| node.pods));
-    let ((new_failed, new_pods), (old_failed, old_pods)) = (counts(new), counts(old));
-    let is_worse = if old_pods == 0 {
-        0 < new_failed
-    } else {
-        old_failed.saturating_mul(new_pods) < new_failed.saturating_mul(old_pods)
+    let counts = |nodes: &[Health<'_>]| {
+        nodes
+            .iter()
+            .fold((0, 0), |(failed, pods), node| (failed + node.failed_pods, pods + node.pods))
     };
+    let ((new_failed, new_pods), (old_failed, old_pods)) = (counts(new), counts(old));
+    let is_worse =
+        if old_pods == 0 { 0 < new_failed } else { old_failed * new_pods < new_failed * old_pods };
     is_worse.then(|| {
         let minutes = PODS_READY_WITHIN.as_mins();
         format!(

@@ -32,11 +32,8 @@ pub fn images_of_rollout(
     let is_new = |image: &&Image| accepted.iter().all(|known| known.id != image.id);
     let candidates: Vec<Image> = selected.iter().filter(is_new).cloned().collect();
     let ids: BTreeSet<ImageId> = candidates.iter().map(|image| image.id.clone()).collect();
-    let has_passed = ledger.commands.values().any(|command| match &command.progress {
-        Progress::Accepted(accepted) => {
-            accepted.node_class == observed.class.name && !accepted.images.is_disjoint(&ids)
-        }
-        _ => false,
+    let has_passed = ledger.accepted().any(|accepted| {
+        accepted.node_class == observed.class.name && !accepted.images.is_disjoint(&ids)
     });
     if ids.is_empty() || accepted.is_empty() || has_passed {
         return (selected, BTreeSet::new());
@@ -74,14 +71,17 @@ impl<'a> Rollouts<'a> {
                         && (!group.has_passed || group.halt.is_some())
                 })
             };
-            let is_known = facts.ledger.commands.values().any(|command| match &command.progress {
-                Progress::Accepted(known) => known.node_class == *class && known.images == images,
-                _ => false,
-            });
+            let mut recorded = facts.ledger.accepted();
+            let is_recorded =
+                recorded.any(|other| other.node_class == *class && other.images == images);
             let may_pass =
                 self.settings.get(class).is_some_and(Result::is_ok) && state.is_complete();
             let is_halted = images.iter().any(|image| facts.is_halted(class, image));
-            if images.is_empty() || is_known || is_halted || !may_pass || images.iter().any(is_open)
+            if images.is_empty()
+                || is_recorded
+                || is_halted
+                || !may_pass
+                || images.iter().any(is_open)
             {
                 continue;
             }

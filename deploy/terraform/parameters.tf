@@ -495,14 +495,14 @@ variable "handle_interruptions" {
 }
 
 variable "log_level" {
-  description = "Lowest level of log lines. The AWS SDKs write at most info, because their debug lines contain credentials."
+  description = "Lowest level of log lines. There are no debug lines: those of the AWS SDKs contain credentials."
   type        = string
   default     = "info"
   nullable    = false
 
   validation {
-    condition     = contains(["error", "warn", "info", "debug", "trace"], var.log_level)
-    error_message = "log_level must be one of error, warn, info, debug, trace."
+    condition     = contains(["error", "warn", "info"], var.log_level)
+    error_message = "log_level must be one of error, warn, info."
   }
 }
 

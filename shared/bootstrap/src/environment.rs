@@ -38,7 +38,7 @@ pub(crate) mod variables {
     pub(crate) const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
     /// Where a collector of OpenTelemetry takes metrics and spans over HTTP; without it, no collector is used.
     pub(crate) const OTLP_ENDPOINT: &str = "JOURNEYMAN_OTLP_ENDPOINT";
-    /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
+    /// `error`, `warn` or `info`; `info` without it.
     pub(crate) const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
     /// `true` in a stack with the function `wake`; `false` without it.
     pub(crate) const WAKE: &str = "JOURNEYMAN_WAKE";

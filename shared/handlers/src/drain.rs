@@ -371,8 +371,8 @@ async fn evict(
                 match answer {
                     Eviction::Accepted => tracing::info!(%pod, "pod evicted"),
                     Eviction::Gone => tracing::info!(%pod, "pod is gone"),
-                    // Each again with every visit, for as long as the budget blocks it.
-                    Eviction::Blocked => tracing::debug!(%pod, "eviction blocked"),
+                    // An event says so, once: each visit asks again for as long as the budget blocks it.
+                    Eviction::Blocked => {}
                 }
                 blocked += usize::from(answer == Eviction::Blocked);
                 noted.extend(events::of_eviction(

@@ -19,7 +19,8 @@ use crate::live::RoleArgs;
 
 const READ_CURE: &str =
     "Use credentials that may read this (AWS_PROFILE), and the cluster's region (--region).";
-const DEPLOY: &str = "sam deploy, as docs/install.md says.";
+const DEPLOY: &str = "journeyman deploy or sam deploy, as docs/install.md says.";
+const ONE_RELEASE: &str = "Bring functions and command to one release, as docs/upgrade.md says.";
 /// Variables of the functions that are no settings of theirs.
 const OTHER_VARIABLES: [&str; 17] = [
     release::VARIABLE,
@@ -152,7 +153,7 @@ pub(super) fn release(seen: &Observed) -> Judged {
         let other = |name| format!("Functions are of release {name} and not of {former}.");
         let differences = others.into_iter().map(other).collect();
         let done = format!("all of the former release {former}");
-        return Ok(StepVerdict::of(differences, done, DEPLOY));
+        return Ok(StepVerdict::of(differences, done, ONE_RELEASE));
     }
     let settings: BTreeSet<&str> = SETTINGS.iter().map(|setting| setting.variable).collect();
     let mut differences = Vec::new();
@@ -185,8 +186,7 @@ pub(super) fn release(seen: &Observed) -> Judged {
     }
     let releases = release::of_functions(functions);
     differences.extend(release::difference(release::of_command().as_deref(), &releases));
-    let cure = format!("Deploy functions and command of one release: {DEPLOY}");
-    Ok(StepVerdict::of(differences, "all of this release", cure))
+    Ok(StepVerdict::of(differences, "all of this release", ONE_RELEASE))
 }
 
 pub(super) fn settings(seen: &Observed) -> Judged {

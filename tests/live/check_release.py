@@ -49,6 +49,9 @@ def check_archives(checks, work):
     again = [path.read_bytes() for path in zips] == [path.read_bytes() for path in make_zips(work / "again")]
     checks.check("zips of one content have the same bytes", again)
     (entry,) = zipfile.ZipFile(zips[0]).infolist()
+    content = zipfile.ZipFile(zips[0]).read("bootstrap")
+    checks.check("another program reads what was zipped", content == f"{FUNCTIONS[0]} x86_64".encode(), content)
+    checks.check("a zip has the time of the commit", entry.date_time == (2023, 11, 14, 22, 13, 20), entry.date_time)
     mode = entry.external_attr >> 16
     checks.check("a zip has the program, executable", (entry.filename, mode) == ("bootstrap", 0o100755), (entry, mode))
     older = release.write_function(work / "again", FUNCTIONS[0], "arm64", b"older", SECONDS)

@@ -170,8 +170,8 @@ use_checkov() {
 # named here; a build without it brings the same, later. Builds with and without it do not share what they compile.
 use_hint() {
   export CARGO_UNSTABLE_PROFILE_HINT_MOSTLY_UNUSED=true
-  export RUSTC_BOOTSTRAP=aws_sdk_cloudformation,aws_sdk_dynamodb,aws_sdk_ec2,aws_sdk_eks,aws_sdk_iam,aws_sdk_lambda
-  RUSTC_BOOTSTRAP+=,aws_sdk_sqs,aws_sdk_sts
+  RUSTC_BOOTSTRAP=$(sed -n 's/^name = "\(aws-sdk-.*\)"$/\1/p' "$LIVE_DIRECTORY/../../Cargo.lock" | tr - _ | paste -sd,)
+  export RUSTC_BOOTSTRAP
 }
 
 fill_awscli() { install_python "$LIVE_DIRECTORY/awscli.txt" "$1"; }

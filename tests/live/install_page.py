@@ -1,7 +1,7 @@
 """docs/install.md and docs/uninstall.md, command by command as they are printed, with what a reader should see.
 
 Called by `install`, which has started the account and the cluster. With LIVE_CHECKOUT the steps of docs/terraform.md take the
-place of those that it replaces. The commands are read from the pages and typed into one
+place of those that it replaces, with JOURNEYMAN_INSTALL_WITH=release those of a release. The commands are read from the pages and typed into one
 shell. Nothing in them is replaced: the pages' own names of cluster and region are those of what was started. At the
 end account and cluster are compared with what they were before.
 """
@@ -18,6 +18,7 @@ import boto3
 import yaml
 
 import build_commands
+import release_page
 import terraform_page
 from checks import FUNCTIONS, REPOSITORY, Checks, missing_functions, wait_for
 from machines import Machines
@@ -27,6 +28,7 @@ CLUSTER = os.environ["LIVE_CLUSTER_NAME"]
 ADMIN = os.environ["LIVE_ADMIN_KUBECONFIG"]
 ADMIN_POLICY_GROUPS = "ministack:eks:access:"
 INSTALL, UNINSTALL = "install.md", "uninstall.md"
+STEPS = ("3. A role for nodes", "4. Subnets and security groups", "5. The stack", "6. The cluster")
 PODS = 5
 # What stays, and whose it is.
 KEPT = {
@@ -302,31 +304,46 @@ def run(checks):
     environment.pop("CARGO_TARGET_DIR", None)
     checkout = os.environ.get("LIVE_CHECKOUT")
     is_with_terraform = checkout is not None
+    is_of_release = os.environ.get("JOURNEYMAN_INSTALL_WITH") == "release"
     if is_with_terraform:
         environment |= terraform_page.prepare(checkout)
+    if is_of_release:
+        environment |= release_page.environment(work)
     reader = Reader(work, environment)
-    if is_with_terraform:
-        checks.check("the reader is in the checkout", reader.type(f"cd {checkout}\n"))
+    if is_with_terraform or is_of_release:
+        place = checkout or environment["HOME"]
+        checks.check("the reader is where the commands are typed", reader.type(f"cd {place}\n"))
     machines = Machines(world.clients["ec2"], eks, world.clients["iam"], CLUSTER, ADMIN)
     visit = Visit(checks, reader, world, machines)
+    release = release_page.of(visit) if is_of_release else None
     try:
         account = world.account()
         visit.type(INSTALL, "1. Names")
         bind_administrators(reader)
         cluster = world.cluster()
-        visit.build()
-        if is_with_terraform:
+        if release:
+            release.try_it()
+            for heading in STEPS[:2]:
+                visit.type(INSTALL, heading)
+            release.deploy()
+        elif is_with_terraform:
+            visit.build()
             terraform_page.make_bucket()
             for heading in terraform_page.STEPS:
                 visit.type(terraform_page.PAGE, heading)
         else:
-            for heading in ("3. A role for nodes", "4. Subnets and security groups", "5. The stack", "6. The cluster"):
+            visit.build()
+            for heading in STEPS:
                 visit.type(INSTALL, heading)
         visit.type(INSTALL, "7. A NodePool")
         visit.pods()
         visit.spot()
-        if is_with_terraform:
-            visit.leave_out("9. Calls of the API server", "docs/terraform.md deploys the stack in another way")
+        if release:
+            release.doctor()
+            release.upgrade()
+            visit.agree("after upgrade and rollback")
+        if release or is_with_terraform:
+            visit.leave_out("9. Calls of the API server", "its commands are those of a stack that sam deployed")
         else:
             visit.wake()
         visit.to_zero()
@@ -339,6 +356,8 @@ def run(checks):
             terraform_page.delete_bucket()
         else:
             visit.type(UNINSTALL, "5. What you made before")
+        if release:
+            checks.check("the bucket goes", reader.type(release_page.delete_bucket()))
         checks.check("questions were asked and answered", reader.answers >= 2, reader.answers)
         checks.check("no machine was kept out of the cluster", not machines.refused, machines.refused)
         compare(visit, account, cluster)

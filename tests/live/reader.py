@@ -37,11 +37,13 @@ def every_block(page):
 
 
 def commands(page, heading):
-    """The commands of a section of a page, a text for each of its blocks."""
+    """The commands of a section of a page, a text for each of its blocks. Without a heading, of what is before the first."""
     text = (REPOSITORY / "docs" / page).read_text(encoding="utf-8")
-    _, found, rest = text.partition(f"\n## {heading}\n")
-    if not found:
-        raise ValueError(f"docs/{page} has no section {heading}")
+    rest = text
+    if heading is not None:
+        _, found, rest = text.partition(f"\n## {heading}\n")
+        if not found:
+            raise ValueError(f"docs/{page} has no section {heading}")
     blocks = FENCE.findall(rest.partition("\n## ")[0])
     if not blocks:
         raise ValueError(f"section {heading} of docs/{page} has no commands")

@@ -253,7 +253,7 @@ variable "reserved_enis" {
 }
 
 variable "isolated_vpc" {
-  description = "Karpenter's ISOLATED_VPC. For functions in a VPC without internet access: do not ask the pricing API, which has no VPC endpoint. The built-in on-demand prices count."
+  description = "Karpenter's ISOLATED_VPC. For functions in a VPC without internet access: use built-in on-demand prices, because the pricing API has no VPC endpoint."
   type        = bool
   default     = false
   nullable    = false
@@ -274,7 +274,7 @@ variable "enable_zonal_shift" {
 }
 
 variable "rebalance_recommendations" {
-  description = "What happens when EC2 recommends leaving a spot instance. `ignore`: nothing, as in Karpenter. `replace-first`: the node counts as drifted and is replaced within the budgets of the reason `Drifted`."
+  description = "EC2's recommendations to leave a spot instance. `ignore`: do nothing, as Karpenter. `replace-first`: the node counts as drifted, and is replaced within budgets."
   type        = string
   default     = "ignore"
   nullable    = false
@@ -286,7 +286,7 @@ variable "rebalance_recommendations" {
 }
 
 variable "autoscaler_annotations" {
-  description = "What annotations of Cluster Autoscaler do. `ignore`: nothing, as in Karpenter. `honor`: `safe-to-evict: \"false\"` on pods and `scale-down-disabled: \"true\"` on nodes count as `karpenter.sh/do-not-disrupt: \"true\"`."
+  description = "`honor`: the annotations of Cluster Autoscaler `safe-to-evict: \"false\"` on pods and `scale-down-disabled: \"true\"` on nodes count as `karpenter.sh/do-not-disrupt: \"true\"`. `ignore`: they do nothing, as in Karpenter."
   type        = string
   default     = "ignore"
   nullable    = false
@@ -358,7 +358,7 @@ variable "node_charge" {
 }
 
 variable "workload_rest" {
-  description = "How long consolidation avoids a workload after moving one of its pods. Karpenter has no such pause. Must be a duration such as `1.5s` from 0s to 86400s."
+  description = "How long consolidation avoids a workload after moving one of its pods. Must be a duration such as `1.5s` from 0s to 86400s."
   type        = string
   default     = "0s"
   nullable    = false
@@ -420,7 +420,7 @@ variable "max_dollars_per_hour" {
 }
 
 variable "record" {
-  description = "What is kept of each decision for 90 days. `facts` adds everything that the decision was based on, up to some hundred kilobytes each, so that `journeyman replay` can repeat it."
+  description = "What is kept of each decision for 90 days. `facts` adds the inputs of the decision, up to some hundred kilobytes, so that `journeyman replay` can repeat it."
   type        = string
   default     = "decisions"
   nullable    = false

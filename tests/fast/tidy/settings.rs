@@ -58,21 +58,23 @@ fn interruptions_are_heard_of_unless_the_stack_says_otherwise() {
 }
 
 /// The tables of the page, made from what is deployed.
-fn tables(page: &str) -> [(&'static str, String); 3] {
+fn tables(page: &str) -> [(&'static str, String); 4] {
     let parameters = parameters();
     let quoted =
         |text: &str| if text.is_empty() { "empty".to_owned() } else { format!("`{text}`") };
     let setting = |setting: &Setting| {
-        let karpenter = setting.karpenter.map_or_else(|| "none".to_owned(), quoted);
-        format!(
-            "| `{}` | {karpenter} | {} | {} | {} |\n",
-            setting.parameter,
-            quoted(setting.default),
-            setting.allowed,
-            setting.meaning
-        )
+        let allowed = match setting.parameter {
+            "FeatureGates" => {
+                "a list of [gates](#feature-gates) such as `NodeRepair=true`".to_owned()
+            }
+            _ => setting.allowed.to_string(),
+        };
+        let (default, meaning) = (quoted(setting.default), setting.meaning);
+        format!("| `{}` | {default} | {allowed} | {meaning} |\n", setting.parameter)
     };
-    let settings: String = SETTINGS.iter().map(setting).collect();
+    let (of_karpenter, own): (Vec<&Setting>, Vec<&Setting>) =
+        SETTINGS.iter().partition(|setting| setting.karpenter.is_some());
+    let settings = |settings: Vec<&Setting>| settings.into_iter().map(setting).collect();
     let is_setting = |name: &str| SETTINGS.iter().any(|setting| setting.parameter == name);
     let others = parameters.iter().filter(|(name, _)| !is_setting(name));
     let others = others.map(|(name, parameter)| {
@@ -93,16 +95,19 @@ fn tables(page: &str) -> [(&'static str, String); 3] {
         format!("| `{name}` | {default} | {effect} |\n")
     };
     let gates: String = Policies::default().gates().into_iter().map(gate).collect();
-    [("settings", settings), ("gates", gates), ("parameters", others)]
+    [
+        ("settings", settings(of_karpenter)),
+        ("own settings", settings(own)),
+        ("gates", gates),
+        ("parameters", others),
+    ]
 }
 
 fn with_tables(page: &str) -> String {
     let mut text = page.to_owned();
     for (name, table) in tables(page) {
         let (head, rule) = match name {
-            "settings" => {
-                ("| parameter | Karpenter's variable | default | must be | what it does |", 5)
-            }
+            "settings" | "own settings" => ("| parameter | default | must be | what it does |", 4),
             "gates" => ("| gate | by default | what it does |", 3),
             _ => ("| parameter | default | what it does |", 3),
         };
@@ -192,7 +197,12 @@ fn named<'p>(page: &'p str, (start, end): (&str, &str), cell: usize) -> Vec<&'p 
 #[test]
 fn every_setting_and_gate_of_karpenter_is_there_or_answered() {
     let page = read("docs/settings.md");
-    let variables = named(&page, ("<!-- settings -->", "<!-- end -->"), 1);
+    let parameters = named(&page, ("<!-- settings -->", "<!-- end -->"), 0);
+    let settings = SETTINGS.iter().filter(|setting| parameters.contains(&setting.parameter));
+    let variables: Vec<&str> = settings.filter_map(|setting| setting.karpenter).collect();
+    for (parameter, variable) in parameters.iter().zip(&variables) {
+        assert_eq!(parameter.to_uppercase(), variable.replace('_', ""), "as the page says");
+    }
     let answered = named(&page, ("## Karpenter's other settings", "\n## "), 0);
     let mut said: Vec<&str> = variables.into_iter().chain(answered).collect();
     said.sort_unstable();

@@ -143,8 +143,8 @@ pub const SETTINGS: [Setting; 27] = [
         karpenter: Some("ISOLATED_VPC"),
         default: "false",
         allowed: SWITCH,
-        meaning: "For functions in a VPC without internet access: do not ask the pricing API, which \
-                  has no VPC endpoint. The built-in on-demand prices count.",
+        meaning: "For functions in a VPC without internet access: use built-in on-demand prices, \
+                  because the pricing API has no VPC endpoint.",
         set: |settings, text| put(&mut settings.is_isolated, text.parse().ok()),
     },
     Setting {
@@ -176,9 +176,8 @@ pub const SETTINGS: [Setting; 27] = [
         karpenter: None,
         default: "ignore",
         allowed: Allowed::OneOf(&["ignore", "replace-first"]),
-        meaning: "What happens when EC2 recommends leaving a spot instance. `ignore`: nothing, as in \
-                  Karpenter. `replace-first`: the node counts as drifted and is replaced within the \
-                  budgets of the reason `Drifted`.",
+        meaning: "EC2's recommendations to leave a spot instance. `ignore`: do nothing, as Karpenter. \
+                  `replace-first`: the node counts as drifted, and is replaced within budgets.",
         set: |settings, text| {
             let said = match text {
                 "ignore" => Some(RebalanceRecommendations::Ignore),
@@ -194,9 +193,9 @@ pub const SETTINGS: [Setting; 27] = [
         karpenter: None,
         default: "ignore",
         allowed: Allowed::OneOf(&["ignore", "honor"]),
-        meaning: "What annotations of Cluster Autoscaler do. `ignore`: nothing, as in Karpenter. `honor`: \
-                  `safe-to-evict: \"false\"` on pods and `scale-down-disabled: \"true\"` on nodes \
-                  count as `karpenter.sh/do-not-disrupt: \"true\"`.",
+        meaning: "`honor`: the annotations of Cluster Autoscaler `safe-to-evict: \"false\"` on pods and \
+                  `scale-down-disabled: \"true\"` on nodes count as \
+                  `karpenter.sh/do-not-disrupt: \"true\"`. `ignore`: they do nothing, as in Karpenter.",
         set: |settings, text| {
             let honors = match text {
                 "ignore" => Some(false),
@@ -276,8 +275,7 @@ pub const SETTINGS: [Setting; 27] = [
         karpenter: None,
         default: "0s",
         allowed: Allowed::Duration(*REST_SECONDS.start(), *REST_SECONDS.end()),
-        meaning: "How long consolidation avoids a workload after moving one of its pods. Karpenter has \
-                  no such pause.",
+        meaning: "How long consolidation avoids a workload after moving one of its pods.",
         set: |settings, text| {
             let rest = duration_within(text, &REST_SECONDS);
             put(&mut settings.policies.calm.workload_rest, rest)
@@ -363,9 +361,8 @@ pub const SETTINGS: [Setting; 27] = [
         karpenter: None,
         default: "decisions",
         allowed: Allowed::OneOf(&["decisions", "facts"]),
-        meaning: "What is kept of each decision for 90 days. `facts` adds everything that the decision \
-                  was based on, up to some hundred kilobytes each, so that `journeyman replay` can \
-                  repeat it.",
+        meaning: "What is kept of each decision for 90 days. `facts` adds the inputs of the decision, up \
+                  to some hundred kilobytes, so that `journeyman replay` can repeat it.",
         set: |settings, text| {
             let record = match text {
                 "decisions" => Some(Record::Decisions),

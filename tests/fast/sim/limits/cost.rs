@@ -35,48 +35,63 @@ fn bill(nodes: u32, has_wake: bool) -> (Bill, u128) {
 /// What is wanted, in cents, by nodes: without `wake` and with it.
 const WANTED: [(u32, [u128; 2]); 3] = [(10, [500, 310]), (100, [700, 320]), (1_000, [1_500, 440])];
 
-/// `page` with the bills of each number of nodes between its marks.
-fn with_bills(page: &str) -> String {
-    WANTED.into_iter().fold(page.to_owned(), |page, (nodes, wanted)| {
-        let [without, with] = [false, true].map(|has_wake| bill(nodes, has_wake));
-        for ((bill, _), cents) in [&without, &with].into_iter().zip(wanted) {
+/// The bills of a number of nodes, without `wake` and with it, and the objects that the API server lists.
+type Bills = (u32, [(Bill, u128); 2]);
+
+/// Those of each number of nodes.
+fn bills() -> Vec<Bills> {
+    let of = |(nodes, wanted): (u32, [u128; 2])| {
+        let bills = [false, true].map(|has_wake| bill(nodes, has_wake));
+        for ((bill, _), cents) in bills.iter().zip(wanted) {
             assert!(
                 bill.nanos() <= cents * 10_000_000,
                 "{nodes} nodes, at most {cents} cents:\n{bill}"
             );
         }
-        let table = format!("```text\n{}```\n", side_by_side(&without, &with));
-        pages::with_table(&page, &format!("{nodes} nodes"), &table)
-    })
+        (nodes, bills)
+    };
+    WANTED.into_iter().map(of).collect()
 }
 
-/// The lines of two bills, and the objects that the API server lists.
-fn side_by_side((first, listed): &(Bill, u128), (second, listed_too): &(Bill, u128)) -> String {
-    let mut text = format!("{:<24} {:>27} {:>27}\n", "", "without wake", "with wake");
-    let mut line = |name: &str, [first, second]: [(String, String); 2]| {
-        let columns = [first, second].map(|(quantity, cost)| format!(" {quantity:>16} {cost:>10}"));
-        text.push_str(format!("{name:<24}{}", columns.concat()).trim_end());
-        text.push('\n');
+/// A line for each position of the bills: what it costs for each number of nodes, without `wake` and with it.
+fn prices(bills: &[Bills]) -> String {
+    let line = |name: &str, cells: Vec<String>| {
+        let cells: String = cells.into_iter().map(|cell| format!("{cell:>13}")).collect();
+        format!("{name:<24}{cells}\n")
     };
-    for (first, second) in first.lines.iter().zip(&second.lines) {
-        assert_eq!(first.name, second.name);
-        line(
-            first.name,
-            [first, second].map(|line| (line.quantity.to_string(), dollars(line.nanos))),
-        );
+    let each: Vec<&Bill> = bills.iter().flat_map(|(_, [a, b])| [&a.0, &b.0]).collect();
+    let heads = bills.iter().flat_map(|(nodes, _)| [format!("{nodes} nodes"), "with wake".into()]);
+    let mut text = line("", heads.collect());
+    for (at, first) in each[0].lines.iter().enumerate() {
+        let of = |bill: &&Bill| {
+            assert_eq!(bill.lines[at].name, first.name);
+            dollars(bill.lines[at].nanos)
+        };
+        text += &line(first.name, each.iter().map(of).collect());
     }
-    line("a month", [first, second].map(|bill| (String::new(), dollars(bill.nanos()))));
-    line(
-        "Kubernetes objects read",
-        [listed, listed_too].map(|count| (count.to_string(), String::new())),
-    );
+    let sums = each.iter().map(|bill| dollars(bill.nanos())).collect();
+    format!("```text\n{text}{}```\n", line("a month", sums))
+}
+
+/// The bills with their quantities.
+fn quantities(bills: &[Bills]) -> String {
+    let mut text = String::new();
+    for (nodes, bills) in bills {
+        for ((bill, objects), wake) in bills.iter().zip(["without wake", "with wake"]) {
+            text +=
+                &format!("{nodes} nodes, {wake}\n{bill}\n{:<24} {objects:>16}\n\n", "objects read");
+        }
+    }
     text
 }
 
 #[test]
 fn the_page_says_what_idle_nodes_cost() {
+    let bills = bills();
     let page = include_str!("../../../../docs/cost.md");
-    expect_file!["../../../../docs/cost.md"].assert_eq(&with_bills(page));
+    let expected = pages::with_table(page, "bills", &prices(&bills));
+    expect_file!["../../../../docs/cost.md"].assert_eq(&expected);
+    expect_file!["bills.txt"].assert_eq(&quantities(&bills));
 }
 
 #[test]

@@ -102,7 +102,7 @@ variable "create_node_role" {
 }
 
 variable "create_windows_node_role" {
-  description = "With create_node_role, also create a role for Windows nodes, which need another type of access entry. Output windows_node_role_name has its name."
+  description = "With create_node_role, also create a role for Windows nodes. Output windows_node_role_name has its name."
   type        = bool
   default     = false
   nullable    = false
@@ -322,7 +322,7 @@ variable "wake_rest_seconds" {
 }
 
 variable "consolidation" {
-  description = "`karpenter` searches as Karpenter does. `thorough` also checks each node alone, more sets of nodes, and several replacements at once. It never saves less than Karpenter's choice, and keeps the same budgets and the 15-second wait."
+  description = "`karpenter` searches as Karpenter does. `thorough` also checks each node alone, more sets of nodes, and several replacements at once, and never saves less than Karpenter's choice."
   type        = string
   default     = "karpenter"
   nullable    = false
@@ -408,7 +408,7 @@ variable "metrics" {
 }
 
 variable "max_dollars_per_hour" {
-  description = "Maximum price of all nodes of NodePools together, in dollars an hour. Journeyman launches nothing that might exceed it. The annotation `journeyman/max-dollars-per-hour` sets it for one NodePool."
+  description = "Maximum price of all nodes of NodePools together, in dollars an hour. Journeyman launches nothing that might exceed it."
   type        = string
   default     = "none"
   nullable    = false
@@ -526,7 +526,7 @@ variable "reserve_concurrency" {
 }
 
 variable "existing_table_name" {
-  description = "Use this table, which a stack of this template created in the account and region: one that remained after a stack was deleted, a restored backup, or one that several clusters share. This stack never deletes it. Empty: create a table."
+  description = "Use this table, which a stack of this template created in the account and region (docs/install.md). This stack never deletes it. Empty: create a table."
   type        = string
   default     = ""
   nullable    = false
@@ -559,14 +559,14 @@ variable "create_dashboard" {
 }
 
 variable "table_deletion_protection" {
-  description = "Refuse to delete the table, which records which instances belong to the cluster. The table remains when the stack is deleted. False only allows deleting it by hand afterwards."
+  description = "Refuse to delete the table, which records which instances belong to the cluster. False only allows deleting it by hand: the table remains when the stack is deleted."
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "keep_former_release" {
-  description = "For an update from the release of commit 405e221: keep its index and its form of NodeClaims. A table gains or loses one index per update, so update with true first, then with false."
+  description = "For an update from the release of commit 405e221 (docs/upgrade.md): deploy with true first, then with false."
   type        = bool
   default     = false
   nullable    = false

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect_file;
-use handlers::{SETTINGS, Setting};
+use handlers::{Allowed, SETTINGS, Setting};
 use model::policies::Policies;
 use serde_json::{Value, json};
 use tests::{
@@ -63,11 +63,12 @@ fn tables(page: &str) -> [(&'static str, String); 4] {
     let quoted =
         |text: &str| if text.is_empty() { "empty".to_owned() } else { format!("`{text}`") };
     let setting = |setting: &Setting| {
-        let allowed = match setting.parameter {
-            "FeatureGates" => {
-                "a list of [gates](#feature-gates) such as `NodeRepair=true`".to_owned()
-            }
-            _ => setting.allowed.to_string(),
+        let allowed = match setting.allowed {
+            Allowed::Gates => "[gates](#feature-gates), such as `NodeRepair=true`".to_owned(),
+            Allowed::Whole(least, most) => format!("{least} to {most}"),
+            Allowed::Duration(least, most) => format!("{least}s to {most}s, such as `1.5s`"),
+            Allowed::Share => "0 to 1".to_owned(),
+            other => other.to_string(),
         };
         let (default, meaning) = (quoted(setting.default), setting.meaning);
         format!("| `{}` | {default} | {allowed} | {meaning} |\n", setting.parameter)

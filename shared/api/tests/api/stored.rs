@@ -34,9 +34,7 @@ const VALIDATION: Because = Karpenter("pkg/apis/v1/nodeclaim_validation.go");
 const OVERLAYS: Because = Karpenter("pkg/apis/v1alpha1/nodeoverlay_validation.go");
 const TERMS: Because = Row("a term of an EC2NodeClass that");
 const NUMBERS: Because = Row("a number that the API server stores and");
-const SHARE: Because = Row("how much of a pool one node may hold");
-const DOLLARS: Because = Row("a cap in dollars");
-const PACKING: Because = Row("packing pods so that");
+const COST: Because = Row("packing pods so that the nodes cost least, caps in dollars, ");
 const NAMES: Because = Row("a NodePool or EC2NodeClass with a name of");
 const TEMPLATE: Because = Row("your own launch template");
 
@@ -45,9 +43,9 @@ type Difference = (&'static str, &'static str, Because);
 
 /// Fields of items with problems. The field of a problem that is about an annotation is empty.
 const PROBLEMS: &[Difference] = &[
-    ("NodePool", "annotation journeyman/max-dollars-per-hour", DOLLARS),
-    ("NodePool", "annotation journeyman/max-node-share", SHARE),
-    ("NodePool", "annotation journeyman/packing", PACKING),
+    ("NodePool", "annotation journeyman/max-dollars-per-hour", COST),
+    ("NodePool", "annotation journeyman/max-node-share", COST),
+    ("NodePool", "annotation journeyman/packing", COST),
     ("NodePool", "metadata.name", NAMES),
     ("NodePool", "spec.limits", NUMBERS),
     ("NodePool", "spec.template.metadata.labels", VALIDATION),

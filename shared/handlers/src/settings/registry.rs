@@ -234,8 +234,8 @@ pub const SETTINGS: [Setting; 27] = [
         default: "karpenter",
         allowed: Allowed::OneOf(&["karpenter", "thorough"]),
         meaning: "`karpenter` searches as Karpenter does. `thorough` also checks each node alone, more \
-                  sets of nodes, and several replacements at once. It never saves less than \
-                  Karpenter's choice, and keeps the same budgets and the 15-second wait.",
+                  sets of nodes, and several replacements at once, and never saves less than \
+                  Karpenter's choice.",
         set: |settings, text| {
             let consolidation = match text {
                 "karpenter" => Some(ConsolidationSearch::Karpenter),
@@ -348,8 +348,7 @@ pub const SETTINGS: [Setting; 27] = [
         default: "none",
         allowed: Allowed::DollarsOrNone,
         meaning: "Maximum price of all nodes of NodePools together, in dollars an hour. Journeyman \
-                  launches nothing that might exceed it. The annotation \
-                  `journeyman/max-dollars-per-hour` sets it for one NodePool.",
+                  launches nothing that might exceed it.",
         set: |settings, text| {
             let most = (text != "none").then(|| HourlyPrice::parse_dollars(text)).transpose();
             put(&mut settings.policies.dollars_per_hour_max, most.ok())

@@ -56,8 +56,8 @@ fn bills() -> Vec<Bills> {
 /// A line for each position of the bills: what it costs for each number of nodes, without `wake` and with it.
 fn prices(bills: &[Bills]) -> String {
     let line = |name: &str, cells: Vec<String>| {
-        let cells: String = cells.into_iter().map(|cell| format!("{cell:>13}")).collect();
-        format!("{name:<24}{cells}\n")
+        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>13}")).collect();
+        format!("{name:<24}{}\n", cells.concat())
     };
     let each: Vec<&Bill> = bills.iter().flat_map(|(_, [a, b])| [&a.0, &b.0]).collect();
     let heads = bills.iter().flat_map(|(nodes, _)| [format!("{nodes} nodes"), "with wake".into()]);
@@ -75,14 +75,14 @@ fn prices(bills: &[Bills]) -> String {
 
 /// The bills with their quantities.
 fn quantities(bills: &[Bills]) -> String {
-    let mut text = String::new();
+    let mut texts = Vec::new();
     for (nodes, bills) in bills {
         for ((bill, objects), wake) in bills.iter().zip(["without wake", "with wake"]) {
-            text +=
-                &format!("{nodes} nodes, {wake}\n{bill}\n{:<24} {objects:>16}\n\n", "objects read");
+            let listed = format!("{:<24} {objects:>16}", "objects read");
+            texts.push(format!("{nodes} nodes, {wake}\n{bill}\n{listed}\n\n"));
         }
     }
-    text
+    texts.concat()
 }
 
 #[test]

@@ -8,8 +8,8 @@
 //! It judges what a plan claims, not whether a better one exists. In particular it does not judge
 //! that every pending pod is mentioned, that placement is first fit, that new capacity was needed,
 //! which devices pods get of those that they could, budgets with a schedule (they are taken as not applying now), PodDisruptionBudgets, nominations,
-//! deadlines beyond their presence, preferences, and what handlers decide about claims by reasons
-//! other than emptiness and age.
+//! deadlines beyond their presence, preferences, canaries of drift that neither hash nor image shows, and what handlers
+//! decide about claims by reasons other than emptiness and age.
 
 mod buffers;
 mod candidates;
@@ -26,6 +26,7 @@ mod overlays;
 mod pods;
 mod ports;
 mod reservations;
+mod rollouts;
 mod room;
 mod shares;
 mod sound;
@@ -105,5 +106,6 @@ pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     shares::check(&world, plan, &mut violations);
     static_pools::check(&world, plan, &mut violations);
     changes::check(&world, plan, &mut violations);
+    rollouts::check(&world, plan, &mut violations);
     violations
 }

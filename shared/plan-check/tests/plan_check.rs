@@ -11,6 +11,7 @@ mod plan_check {
     mod nodes;
     mod places;
     mod repair;
+    mod rollouts;
     mod shares;
     mod static_pools;
     mod topology;

@@ -102,6 +102,24 @@ pub struct Freeze {
     pub text: String,
 }
 
+impl Freeze {
+    /// When it ends, if it is in force at `now`; `None` if it begins again and again before it ends.
+    pub fn ends(&self, now: Timestamp) -> Option<Timestamp> {
+        let mut firing = self.schedule.next_after(now.checked_sub(self.duration).ok()?)?;
+        for _ in 0..FIRINGS_MAX {
+            let end = firing.checked_add(self.duration).ok()?;
+            match self.schedule.next_after(firing) {
+                Some(next) if next <= end => firing = next,
+                _ => return Some(end),
+            }
+        }
+        None
+    }
+}
+
+/// Firings that one freeze is followed through.
+const FIRINGS_MAX: usize = 50;
+
 /// `3` or `5%`.
 fn canary(text: &str) -> Result<BudgetNodes, String> {
     let count = || text.parse().ok().filter(|count: &u32| 0 < *count).map(BudgetNodes::Count);

@@ -98,7 +98,7 @@ impl PreparedCluster<'_> {
     pub fn begun(&mut self, (id, command): (&CommandId, &Command)) -> Result<Plan, Objection> {
         let bounds = self.bounds_of(command);
         let mut plan = self.set_out((id, command))?;
-        self.mark_canaries(command.method, &mut plan);
+        self.mark_canaries(command, &mut plan);
         for decision in &mut plan.decisions {
             decision.bounds.clone_from(&bounds);
         }
@@ -106,11 +106,22 @@ impl PreparedCluster<'_> {
         Ok(plan)
     }
 
-    /// What replaces a drifted node starts from the image that its class is to start from, accepted or not.
-    fn mark_canaries(&self, method: Method, plan: &mut Plan) {
+    /// What replaces a drifted node starts from the image that its class is to start from, accepted or not, and is a
+    /// canary of the NodePool of that node.
+    fn mark_canaries(&self, command: &Command, plan: &mut Plan) {
         let facts = self.state.facts;
-        let is_of_drift = matches!(method, Method::Drift | Method::StaticDrift);
+        let is_of_drift = matches!(command.method, Method::Drift | Method::StaticDrift);
+        let mut replaced =
+            command.candidates.iter().filter_map(|name| facts.ledger.claims.get(name));
+        let from = replaced.next().map(|claim| &claim.node_pool);
+        let from = from.filter(|from| {
+            let pool = self.state.pool(from.as_str());
+            pool.is_some_and(|pool| facts.class_rollouts.contains_key(&pool.template.node_class))
+        });
         for new in plan.new_claims.iter_mut().filter(|_| is_of_drift) {
+            if let Some(from) = from.filter(|from| **from != new.claim.node_pool) {
+                new.claim.annotations.insert(labels::MOVED_FROM.to_owned(), from.to_string());
+            }
             let class = &new.claim.node_class;
             let mut images = facts.class_candidates.get(class).into_iter().flatten();
             if images.any(|(_, image)| !facts.is_halted(class, image)) {

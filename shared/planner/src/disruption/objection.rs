@@ -1,6 +1,6 @@
 //! Why nodes are not disrupted: as values, which can be compared, and which have words for people.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     HourlyPrice, NodeClassName, NodePoolName, PodKey,
     disruption::DisruptionReason,
@@ -153,11 +153,23 @@ pub enum Objection {
     #[error("no drifted node of EC2NodeClass {0} is replaced: {1}")]
     UnreadableRollout(NodeClassName, String),
     /// The EC2NodeClass is frozen: by which text.
-    #[error("no drifted node of EC2NodeClass {0} is replaced now: frozen by `{1}`")]
-    Frozen(NodeClassName, String),
+    #[error("no drifted node of EC2NodeClass {class} is replaced {}: frozen by `{text}`", until(*.ends, "now"))]
+    Frozen {
+        /// The EC2NodeClass.
+        class: NodeClassName,
+        /// The freeze as written.
+        text: String,
+        /// When it ends; `None` if it goes on for a long time.
+        ends: Option<Timestamp>,
+    },
     /// Canaries of the rollout of the EC2NodeClass come first.
-    #[error("the rollout of EC2NodeClass {0} waits for its canaries")]
-    AwaitsCanaries(NodeClassName),
+    #[error("the rollout of EC2NodeClass {class} waits for its canaries{}", baking(*.bake_ends))]
+    AwaitsCanaries {
+        /// The EC2NodeClass.
+        class: NodeClassName,
+        /// When the bake time of all canaries is over; `None` if not all of them are ready.
+        bake_ends: Option<Timestamp>,
+    },
     /// The rollout of the EC2NodeClass is halted: why.
     #[error("the rollout of EC2NodeClass {0} is halted: {1}")]
     RolloutHalted(NodeClassName, String),
@@ -277,6 +289,15 @@ pub enum Objection {
     },
 }
 
+/// `until 2026-01-05T09:00:00Z`, or `else_text` if that is not known.
+fn until(time: Option<Timestamp>, else_text: &str) -> String {
+    time.map_or_else(|| else_text.to_owned(), |time| format!("until {time:.0}"))
+}
+
+fn baking(ends: Option<Timestamp>) -> String {
+    ends.map(|ends| format!(", which must be healthy until {ends:.0}")).unwrap_or_default()
+}
+
 impl Objection {
     /// In words for `plan`, with names and numbers that differ from look to look. Records have the shorter words of
     /// `Display`, so that the same decision is recorded once.
@@ -340,8 +361,8 @@ impl Objection {
             Self::NotReached => Why::NotReached,
             Self::BudgetSpent(..) | Self::UnreadableBudget(_) => Why::BudgetSpent,
             Self::UnreadableRollout(..)
-            | Self::Frozen(..)
-            | Self::AwaitsCanaries(_)
+            | Self::Frozen { .. }
+            | Self::AwaitsCanaries { .. }
             | Self::RolloutHalted(..) => Why::Rollout,
             Self::NoRoomInNodePool | Self::AtNodeLimit | Self::ScalesDown => Why::NoRoom,
             Self::Alone | Self::NotTogether => Why::NotTogether,

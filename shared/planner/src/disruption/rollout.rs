@@ -10,7 +10,10 @@
 mod health;
 mod images;
 
-use std::{collections::BTreeMap, slice};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    slice,
+};
 
 use jiff::Timestamp;
 use model::{
@@ -19,6 +22,7 @@ use model::{
     disruption::{Command, DisruptionReason, Method, Progress},
     duration::later,
     facts::Facts,
+    labels,
     ledger::Snapshot,
     node_class::NodeClass,
     node_pool::NodePool,
@@ -64,6 +68,8 @@ struct Group<'a> {
     proven: usize,
     /// Since when it is known that nodes have drifted, if no hash and no image distinguishes old and new nodes.
     since: Option<Timestamp>,
+    /// When the bake time of all canaries is over, if all of them are ready and it is not.
+    bake_ends: Option<Timestamp>,
     /// Why no other node is moved: canaries are not healthy.
     halt: Option<Halt>,
     /// Whether the ledger has that already.
@@ -135,7 +141,6 @@ impl<'a> Rollouts<'a> {
         for entry in state.nodes.iter() {
             let Some(claim) = entry.claim.filter(|claim| !claim.is_deleting()) else { continue };
             let Some(pool) = self.pool(state, claim) else { continue };
-            let Some(of_pool) = self.pools.get_mut(&pool.name) else { continue };
             if conditions::drift(state, entry, pool).is_some()
                 || conditions::has_other_hash(claim, pool)
                 || conditions::has_other_class_hash(state, claim, pool)
@@ -143,7 +148,13 @@ impl<'a> Rollouts<'a> {
                 continue;
             }
             let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
-            for (target, group) in &mut of_pool.groups {
+            // What came in the place of a node of another NodePool is a canary of that one, too.
+            let from = claim.annotations.get(labels::MOVED_FROM).and_then(|name| state.pool(name));
+            let from = from.filter(|from| from.template.node_class == pool.template.node_class);
+            let pools = from.into_iter().chain([pool]);
+            let names: BTreeSet<&NodePoolName> = pools.map(|pool| &pool.name).collect();
+            let of_pools = self.pools.iter_mut().filter(|(name, _)| names.contains(*name));
+            for (target, group) in of_pools.flat_map(|(_, of_pool)| &mut of_pool.groups) {
                 let is_image =
                     image.is_none() || target.image.is_none() || image == target.image.as_ref();
                 let is_recent = group.since.is_none_or(|since| since <= claim.created_at);
@@ -166,7 +177,8 @@ impl<'a> Rollouts<'a> {
             Err(why) => return Some(Objection::UnreadableRollout(class.clone(), why.clone())),
         };
         if let Some(freeze) = rollout.frozen_by(state.now) {
-            return Some(Objection::Frozen(class.clone(), freeze.text.clone()));
+            let (text, ends) = (freeze.text.clone(), freeze.ends(state.now));
+            return Some(Objection::Frozen { class: class.clone(), text, ends });
         }
         let pool = self.pools.get(&candidate.pool.name)?;
         let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
@@ -174,7 +186,7 @@ impl<'a> Rollouts<'a> {
             return Some(Objection::RolloutHalted(class.clone(), halt.why.clone()));
         }
         let is_open = group.has_passed || pool.room().is_none_or(|room| 0 < room);
-        (!is_open).then(|| Objection::AwaitsCanaries(class.clone()))
+        (!is_open).then(|| group.awaits_canaries(class))
     }
 
     /// Those of `ids` that may be replaced together, in their order; the others get a note.
@@ -190,11 +202,11 @@ impl<'a> Rollouts<'a> {
         for id in ids {
             let candidate = &candidates[id];
             let objection = self.objection(state, candidate).or_else(|| {
-                let room = self.room_for(state, candidate)?;
+                let (room, group) = self.room_for(state, candidate)?;
                 let taken = taken.entry(&candidate.pool.name).or_default();
                 *taken += 1;
-                let class = candidate.pool.template.node_class.clone();
-                (room < *taken).then_some(Objection::AwaitsCanaries(class))
+                let class = &candidate.pool.template.node_class;
+                (room < *taken).then(|| group.awaits_canaries(class))
             });
             match objection {
                 None => within.push(id),
@@ -204,12 +216,16 @@ impl<'a> Rollouts<'a> {
         within
     }
 
-    /// How many nodes of the NodePool of `candidate` may be moved before canaries have passed; `None` if they have, or
-    /// there is no limit.
-    fn room_for(&self, state: &State<'a>, candidate: &Candidate<'a>) -> Option<usize> {
+    /// How many nodes of the NodePool of `candidate` may be moved before canaries have passed, and those that are; `None`
+    /// if they have, or there is no limit.
+    fn room_for(
+        &self,
+        state: &State<'a>,
+        candidate: &Candidate<'a>,
+    ) -> Option<(usize, &Group<'a>)> {
         let pool = self.pools.get(&candidate.pool.name)?;
         let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
-        pool.room().filter(|_| !group.has_passed)
+        pool.room().filter(|_| !group.has_passed).map(|room| (room, group))
     }
 
     /// Puts into `plan` the halts that are new, and ends those that are over.
@@ -239,6 +255,13 @@ impl<'a> Rollouts<'a> {
     }
 }
 
+impl Group<'_> {
+    /// That other nodes of `class` wait for these canaries.
+    fn awaits_canaries(&self, class: &NodeClassName) -> Objection {
+        Objection::AwaitsCanaries { class: class.clone(), bake_ends: self.bake_ends }
+    }
+}
+
 impl PoolRollout<'_> {
     /// How many nodes more may be moved before canaries have passed; `None` is any number.
     fn room(&self) -> Option<usize> {
@@ -259,6 +282,11 @@ fn judge(state: &State<'_>, pool: &mut PoolRollout<'_>, rollout: &Rollout) {
             node.ready_since.is_some_and(|since| later(since, rollout.bake_time) <= state.now)
         };
         let works = |node: &&Health<'_>| health::failure(slice::from_ref(*node), old).is_none();
+        let ready = new.iter().filter(works).filter_map(|node| node.ready_since);
+        let mut ends: Vec<Timestamp> = ready.map(|since| later(since, rollout.bake_time)).collect();
+        ends.sort_unstable();
+        let last = new.len().min(most).checked_sub(1).and_then(|last| ends.get(last));
+        group.bake_ends = last.copied().filter(|ends| state.now < *ends);
         // More would change nothing.
         group.proven = new.iter().filter(has_baked).filter(works).take(most).count();
         let is_enough = 0 < group.proven && new.len().min(most) <= group.proven;

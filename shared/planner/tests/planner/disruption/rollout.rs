@@ -2,12 +2,15 @@
 
 mod images;
 
+use jiff::SignedDuration;
 use model::{
     ClaimPhase, NodePoolName, Pod,
     disruption::{Command, Method, Progress},
+    duration::later,
     event::EventReason,
     facts::Facts,
     labels::{self, ROLLOUT_BAKE_TIME, ROLLOUT_CANARY, ROLLOUT_FREEZE},
+    node::{IllCondition, IllStatus},
     recorded::Question,
     rollout::RolloutAnnotations,
     static_hash::{NODE_CLASS, NODE_POOL},
@@ -119,7 +122,58 @@ fn the_others_follow_once_the_canaries_are_healthy_for_the_bake_time() {
     claim(&mut young, "new1").conditions.initialized_at = Some(ago(600));
     assert_eq!(moved(young), 19);
     let why = why(&with_canaries(19, 1, 599, &[TWENTIETH, bake]), Method::Drift, "n03");
+    let until = later(ago(0), SignedDuration::from_secs(1));
+    let wanted = format!(
+        "the rollout of EC2NodeClass default waits for its canaries, which must be healthy until {until:.0}"
+    );
+    assert_eq!(why, wanted);
+    // A canary that is not ready has no end of its bake time.
+    let mut unready = with_canaries(19, 1, 599, &[TWENTIETH, bake]);
+    node(&mut unready, "new0").is_ready = false;
+    let ill = IllCondition {
+        kind: "Ready".to_owned(),
+        status: IllStatus::False,
+        reason: String::new(),
+        since: Some(ago(10)),
+    };
+    node(&mut unready, "new0").ill_conditions = vec![ill];
+    let why = self::why(&unready, Method::Drift, "n03");
     assert_eq!(why, "the rollout of EC2NodeClass default waits for its canaries");
+}
+
+#[test]
+fn a_node_that_is_replaced_in_another_nodepool_is_a_canary_of_its_own() {
+    let mut facts = fleet(20, &[TWENTIETH]);
+    let mut other = facts.node_pools[0].clone();
+    other.name = "other".parse().unwrap();
+    for claim in facts.ledger.claims.values_mut() {
+        claim.node_pool = other.name.clone();
+    }
+    for node in facts.nodes.values_mut() {
+        node.labels.insert(labels::NODE_POOL.to_owned(), "other".to_owned());
+    }
+    facts.node_pools.push(other);
+    let answer = looked(&facts);
+    let new = &answer.plan.new_claims[0].claim;
+    let pool = facts.node_pools[0].name.as_str();
+    assert_eq!((new.node_pool.as_str(), moved(facts.clone())), (pool, 1));
+    assert_eq!(new.annotations.get(labels::MOVED_FROM).map(String::as_str), Some("other"));
+    // It is enough that it is healthy there.
+    let mut passed = with_canaries(19, 1, 900, &[TWENTIETH]);
+    passed.node_pools = facts.node_pools.clone();
+    for (name, claim) in &mut passed.ledger.claims {
+        if name.as_str() == "new0" {
+            claim.annotations.insert(labels::MOVED_FROM.to_owned(), "other".to_owned());
+        } else {
+            claim.node_pool = "other".parse().unwrap();
+        }
+    }
+    for node in passed.nodes.values_mut().filter(|node| node.name.as_str() != "new0") {
+        node.labels.insert(labels::NODE_POOL.to_owned(), "other".to_owned());
+    }
+    assert_eq!(moved(passed.clone()), 19);
+    claim(&mut passed, "new0").conditions.initialized_at = Some(ago(899));
+    assert_eq!(moved(passed), 0);
 }
 
 #[test]
@@ -369,13 +423,19 @@ fn nothing_drifts_in_a_freeze_or_under_annotations_that_cannot_be_read() {
         assert_eq!(why(&facts, Method::Drift, "n02"), expected);
     };
     let frozen = |text: &str| {
-        format!("no drifted node of EC2NodeClass default is replaced now: frozen by `{text}`")
+        let until = "until 2026-08-01T13:00:00Z";
+        format!("no drifted node of EC2NodeClass default is replaced {until}: frozen by `{text}`")
     };
     check(&[(ROLLOUT_FREEZE, "0 12 * * 6 1h")], &frozen("0 12 * * 6 1h"));
     check(&[(ROLLOUT_FREEZE, "0 11 * * 6 59m")], "");
     let berlin = "TZ=Europe/Berlin 0 14 * * 6 1h";
     check(&[(ROLLOUT_FREEZE, &format!("@yearly 1h; {berlin}"))], &frozen(berlin));
     check(&[(ROLLOUT_FREEZE, "TZ=Europe/Berlin 0 12 * * 6 1h")], "");
+    // Firings that overlap are one freeze; one without an end is named without.
+    check(&[(ROLLOUT_FREEZE, "*/10 10-12 * * 6 10m")], &frozen("*/10 10-12 * * 6 10m"));
+    let always =
+        "no drifted node of EC2NodeClass default is replaced now: frozen by `* * * * * 1h`";
+    check(&[(ROLLOUT_FREEZE, "* * * * * 1h")], always);
     let closed = |why: &str| {
         format!("no drifted node of EC2NodeClass default is replaced: annotation {why}")
     };

@@ -6,6 +6,7 @@
 mod found;
 mod html;
 mod reason;
+mod rollout;
 
 use std::{io::Write, path::PathBuf};
 

@@ -8,7 +8,7 @@ use model::{
 };
 use report::output::dollars;
 
-use super::ExplainedKind;
+use super::{ExplainedKind, rollout};
 use crate::records::Records;
 
 /// What is explained, by all of its names.
@@ -101,13 +101,15 @@ pub(crate) fn explained<'r>(
         ExplainedKind::Reason => Vec::new(),
         ExplainedKind::Pod => of_pod(records, &decisions, name),
         ExplainedKind::Node | ExplainedKind::NodeClaim => {
-            of_claims(&alive, &meant.claims, &decisions)
+            of_claims(records, &alive, &meant.claims, &decisions)
         }
         ExplainedKind::NodePool => {
             let nodes = model::words::counted(alive.len(), "NodeClaim");
             let prices = alive.iter().filter_map(|claim| Some(claim.instance.as_ref()?.price));
             let price: u128 = prices.map(|price| u128::from(price.nanos())).sum();
-            vec![format!("{nodes}, {} an hour", dollars(price))]
+            let mut lines = vec![format!("{nodes}, {} an hour", dollars(price))];
+            lines.extend(rollout::of_pool(records, name, &alive));
+            lines
         }
     };
     Explained { meant, state, claims: alive, decisions }
@@ -220,17 +222,18 @@ fn of_pod(records: &Records, decisions: &[&Decision], name: &str) -> Vec<String>
         let node = place.node.as_ref().map(ToString::to_string).unwrap_or_default();
         return vec![format!("nominated to node {node}")];
     };
-    let state = match records.claims.get(claim) {
+    let alive = records.claims.get(claim);
+    let state = match alive {
         Some(claim) => match &claim.node {
             Some(node) => format!("{}, node {node}", claim.phase),
             None => claim.phase.to_string(),
         },
         None => "it does not exist any more".to_owned(),
     };
-    vec![
-        format!("nominated to NodeClaim {claim}: {state}"),
-        format!("more about it: journeyman explain nodeclaim {claim}"),
-    ]
+    let mut lines = vec![format!("nominated to NodeClaim {claim}: {state}")];
+    lines.extend(alive.iter().flat_map(|claim| rollout::of_claim(records, claim)));
+    lines.push(format!("more about it: journeyman explain nodeclaim {claim}"));
+    lines
 }
 
 /// Why `claim` is not disrupted: the newest decision that says it. Of decisions of one look, the first that was asked.
@@ -255,6 +258,7 @@ fn not_disrupted(claim: &NodeClaim, decisions: &[&Decision]) -> Option<String> {
 }
 
 fn of_claims(
+    records: &Records,
     alive: &[&NodeClaim],
     claims: &BTreeSet<NodeClaimName>,
     decisions: &[&Decision],
@@ -270,6 +274,7 @@ fn of_claims(
         let (name, phase) = (&claim.name, claim.phase);
         lines.push(format!("NodeClaim {name} is {phase}{node}{}", instance.unwrap_or_default()));
         lines.extend(claim.message.as_ref().map(|message| format!("it says: {message}")));
+        lines.extend(rollout::of_claim(records, claim));
         lines.extend(not_disrupted(claim, decisions));
     }
     for gone in claims.iter().filter(|name| alive.iter().all(|claim| claim.name != **name)) {

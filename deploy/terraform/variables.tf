@@ -1,13 +1,19 @@
 # Variables of the module. The stack's parameters are in parameters.tf.
 
-variable "template_file" {
-  description = "Path of the packaged template: what `sam package --output-template-file` wrote."
+variable "release_dir" {
+  description = "Directory of an unpacked release, `journeyman-VERSION-stack`: a template, and the zips of the functions. Without it, set `template_file`."
   type        = string
-  nullable    = false
+  default     = null
+}
+
+variable "template_file" {
+  description = "Path of the packaged template of a checkout: what `sam package --output-template-file` wrote. Without it, set `release_dir`."
+  type        = string
+  default     = null
 }
 
 variable "bucket" {
-  description = "Name of an S3 bucket in the region of the cluster. The module puts the packaged template there, because CloudFormation accepts at most 51,200 bytes without a bucket."
+  description = "Name of an S3 bucket in the region of the cluster. The module puts the template and the zips of a release there, with keys that begin with the stack's name."
   type        = string
   nullable    = false
 }

@@ -2,12 +2,11 @@
 that CloudFormation accepts for both architectures. Nothing is built: the programs are texts.
 """
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import types
 import zipfile
@@ -17,10 +16,7 @@ import yaml
 
 import template_links
 from checks import FUNCTIONS, REPOSITORY, Checks
-
-loader = importlib.machinery.SourceFileLoader("release", str(REPOSITORY / "tools/release"))
-release = importlib.util.module_from_spec(importlib.util.spec_from_loader("release", loader))
-loader.exec_module(release)
+from release_files import tool as release
 
 SECONDS = 1_700_000_001
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -100,6 +96,24 @@ def check_template(checks, work, zips):
     checks.check("another form of the template is an error", refuses(lambda: release.packaged(changed, zips, "1.2.3", COMMIT)))
 
 
+def check_stack(checks, work):
+    """The archive that people get: template, zips, and the module of Terraform without what belongs to tests."""
+    out = work / "out"
+    out.mkdir()
+    zips = make_zips(out / "functions")
+    one = fake("1.2.3", [])
+    one.root = REPOSITORY
+    release.write_stack(one, out)
+    with tarfile.open(out / "journeyman-1.2.3-stack.tar") as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    module = {f"terraform/{path.name}" for path in (REPOSITORY / "deploy/terraform").glob("*.tf")}
+    module.add("terraform/examples/existing-cluster/main.tf")
+    expected = {"template.yaml", *(path.name for path in zips), *module}
+    checks.check("the archive of the stack has template, zips and module", expected <= names, expected - names)
+    others = {name for name in names - expected if name not in ("", "terraform", "terraform/examples", "terraform/examples/existing-cluster")}
+    checks.check("it has nothing else", not others, others)
+
+
 def fake(version, tags):
     return types.SimpleNamespace(version=version, tags=tags, commit=COMMIT, seconds=SECONDS)
 
@@ -160,6 +174,7 @@ def run(checks):
         work = Path(folder)
         zips = check_archives(checks, work)
         check_template(checks, work, zips)
+        check_stack(checks, work)
         check_versions(checks)
         check_changelog(checks, work)
         check_bill(checks)

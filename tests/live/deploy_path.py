@@ -5,8 +5,6 @@ Called by `run`, which has started the account. The functions are texts: what th
 cluster is an entry of EKS without an API server, so that `install` and `doctor` are left out here.
 """
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
@@ -17,11 +15,8 @@ from pathlib import Path
 
 import boto3
 
+import release_files
 from checks import FUNCTIONS, REPOSITORY, Checks
-
-loader = importlib.machinery.SourceFileLoader("release", str(REPOSITORY / "tools/release"))
-release = importlib.util.module_from_spec(importlib.util.spec_from_loader("release", loader))
-loader.exec_module(release)
 
 CLUSTER, STACK, ACCOUNT = "demo", "journeyman", "123456789012"
 # The emulator has no access entries for a cluster that it does not know; the table must go at the end.
@@ -46,20 +41,7 @@ class Command:
 
 
 def make_release(work, version, seed, ledger=None):
-    """The files of a release whose functions are texts with `seed`, as the archive of a stack has them. `ledger` is
-    another format of the ledger than that of this release."""
-    folder = work / f"release-{version}"
-    folder.mkdir()
-    zips = [
-        release.write_function(folder, name, architecture, f"#!/bin/sh\nexit 1 # {name} {architecture} {seed}\n".encode(), 1_700_000_000)
-        for name in FUNCTIONS
-        for architecture in release.ARCHITECTURES
-    ]
-    text = (REPOSITORY / "template.yaml").read_text(encoding="utf-8")
-    if ledger:
-        text = re.sub(r"LedgerFormat: .*", f"LedgerFormat: {ledger}", text)
-    (folder / "template.yaml").write_text(release.packaged(text, zips, version, "0123456789abcdef"), encoding="utf-8")
-    return folder
+    return release_files.make(work / f"release-{version}", version, seed, ledger=ledger)
 
 
 def words_of(parameters):

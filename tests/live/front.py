@@ -3,6 +3,7 @@
 Asked for IAM and EC2. Instance profiles and everything of EC2 are `aws-server`'s, which knows what an instance needs;
 roles are ministack's. Neither has tags of subnets and security groups, of which `aws-server` owns one for whatever is
 selected: they are kept here, and can be looked at. Whatever is passed on is passed on as it came, signature and all.
+Only spot instances are refused, as EC2 does it, while ministack does not have EC2's role for them.
 """
 
 import argparse
@@ -14,9 +15,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
+import boto3
+
 TAGS_PATH = "/_tags"
 EC2 = "http://ec2.amazonaws.com/doc/2016-11-15/"
 ANSWER = f'<{{0}}Response xmlns="{EC2}"><return>true</return></{{0}}Response>'
+SPOT_ROLE = "AWSServiceRoleForEC2Spot"
+NO_SPOT = f"""<CreateFleetResponse xmlns="{EC2}"><fleetId>fleet-00000000000000000</fleetId><errorSet><item><lifecycle>spot</lifecycle>
+<errorCode>AuthFailure.ServiceLinkedRoleCreationNotPermitted</errorCode><errorMessage>The provided credentials do not have
+permission to create the service-linked role for EC2 Spot Instances.</errorMessage></item></errorSet><fleetInstanceSet/></CreateFleetResponse>"""
 TAG = "<item><resourceId>{}</resourceId><key>{}</key><value>{}</value></item>"
 
 
@@ -34,6 +41,7 @@ class Front(ThreadingHTTPServer):
     def __init__(self, port, ministack, server):
         super().__init__(("127.0.0.1", port), Handler)
         self.ministack, self.server = ministack, server
+        self.iam = boto3.client("iam", endpoint_url=ministack)
         self.tags, self.lock = {}, threading.Lock()
 
     def write_tags(self, action, fields):
@@ -55,6 +63,17 @@ class Front(ThreadingHTTPServer):
                     del self.tags[resource]
         return True
 
+
+    def refuses_spot(self, fields):
+        """Whether it is a request for spot instances, and no dry run, in an account without the role."""
+        is_spot = fields.get("TargetCapacitySpecification.DefaultTargetCapacityType") == "spot"
+        if fields.get("Action") != "CreateFleet" or not is_spot or fields.get("DryRun") == "true":
+            return False
+        try:
+            self.iam.get_role(RoleName=SPOT_ROLE)
+            return False
+        except self.iam.exceptions.NoSuchEntityException:
+            return True
 
     def find_tags(self, fields):
         """The tags of what neither account has, by the filters resource-id and key; `None` if it asks for others."""
@@ -83,6 +102,8 @@ class Handler(BaseHTTPRequestHandler):
         tags = self.server.find_tags(fields)
         if tags is not None:
             return self.send(200, tags.encode(), "text/xml")
+        if self.server.refuses_spot(fields):
+            return self.send(200, NO_SPOT.encode(), "text/xml")
         is_launched = fields.get("Version") == "2016-11-15" or "InstanceProfile" in action
         self.pass_on(self.server.server if is_launched else self.server.ministack, body)
 

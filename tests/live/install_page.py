@@ -20,6 +20,7 @@ import yaml
 import build_commands
 import release_page
 import terraform_page
+import terraform_story
 from checks import FUNCTIONS, REPOSITORY, Checks, missing_functions, wait_for
 from machines import Machines
 from reader import Reader, commands
@@ -28,7 +29,7 @@ CLUSTER = os.environ["LIVE_CLUSTER_NAME"]
 ADMIN = os.environ["LIVE_ADMIN_KUBECONFIG"]
 ADMIN_POLICY_GROUPS = "ministack:eks:access:"
 INSTALL, UNINSTALL = "install.md", "uninstall.md"
-STEPS = ("3. A role for nodes", "4. Subnets and security groups", "5. The stack", "6. The cluster")
+ACCOUNT_STEPS = ("3. A role for nodes", "4. Subnets and security groups")
 PODS = 5
 # What stays, and whose it is.
 KEPT = {
@@ -289,6 +290,45 @@ def kept(account):
     return sorted(thing for thing in account if thing.startswith(tuple(KEPT)))
 
 
+def install_with_terraform(visit):
+    """docs/terraform.md in place of the steps that it replaces, with what its table says."""
+    story = terraform_story.TerraformStory(visit, kubectl, objects)
+    story.apply()
+    visit.type(INSTALL, "7. A NodePool")
+    story.pool(holds)
+    story.agree()
+    visit.pods()
+    visit.spot()
+    story.no_spot_role(3 * PODS)
+    story.no_entry(6 * PODS)
+    story.upgrade()
+    story.claims.close()
+    visit.leave_out("9. Calls of the API server", "docs/terraform.md deploys the stack in another way")
+
+
+def install(visit):
+    for heading in (*ACCOUNT_STEPS, "5. The stack", "6. The cluster", "7. A NodePool"):
+        visit.type(INSTALL, heading)
+    visit.pods()
+    visit.spot()
+    visit.wake()
+
+
+def install_from_release(visit, release):
+    """The section "From a release" in place of what it replaces, and docs/upgrade.md."""
+    release.try_it()
+    for heading in ACCOUNT_STEPS:
+        visit.type(INSTALL, heading)
+    release.deploy()
+    visit.type(INSTALL, "7. A NodePool")
+    visit.pods()
+    visit.spot()
+    release.doctor()
+    release.upgrade()
+    visit.agree("after upgrade and rollback")
+    visit.leave_out("9. Calls of the API server", "its commands are those of a stack that sam deployed")
+
+
 def run(checks):
     print(STAND_INS, flush=True)
     eks = make_cluster()
@@ -318,34 +358,23 @@ def run(checks):
     release = release_page.of(visit) if is_of_release else None
     try:
         account = world.account()
-        visit.type(INSTALL, "1. Names")
+        if is_with_terraform:
+            terraform_page.make_bucket()
+            for version in ("0.1.0", "0.2.0"):
+                terraform_page.make_release(checkout, version)
+            visit.type(terraform_page.PAGE, terraform_page.STEPS[0])
+        else:
+            visit.type(INSTALL, "1. Names")
         bind_administrators(reader)
         cluster = world.cluster()
         if release:
-            release.try_it()
-            for heading in STEPS[:2]:
-                visit.type(INSTALL, heading)
-            release.deploy()
+            install_from_release(visit, release)
         elif is_with_terraform:
             visit.build()
-            terraform_page.make_bucket()
-            for heading in terraform_page.STEPS:
-                visit.type(terraform_page.PAGE, heading)
+            install_with_terraform(visit)
         else:
             visit.build()
-            for heading in STEPS:
-                visit.type(INSTALL, heading)
-        visit.type(INSTALL, "7. A NodePool")
-        visit.pods()
-        visit.spot()
-        if release:
-            release.doctor()
-            release.upgrade()
-            visit.agree("after upgrade and rollback")
-        if release or is_with_terraform:
-            visit.leave_out("9. Calls of the API server", "its commands are those of a stack that sam deployed")
-        else:
-            visit.wake()
+            install(visit)
         visit.to_zero()
         print("# uninstall.md: the command that does the steps 1 to 4", flush=True)
         ended = reader.type(f'journeyman uninstall "$CLUSTER" --definitions\n')

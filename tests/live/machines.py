@@ -11,7 +11,7 @@ SILENT = '{"metadata":{"annotations":{"kubelet.control-plane/ready":"Silent"}}}'
 class Machines:
     """Looks each second which instances run, and has their nodes join, with what their NodeClaims say of them.
 
-    A node is let in by EKS if its role has an access entry for nodes: without one, it never joins."""
+    A node is let in by EKS if its role has an access entry for nodes: as long as it has none, it is in `refused`."""
 
     def __init__(self, ec2, eks, iam, cluster, kubeconfig):
         self.ec2, self.eks, self.iam = ec2, eks, iam
@@ -55,8 +55,12 @@ class Machines:
         profile = instance["IamInstanceProfile"]["Arn"].rsplit("/", 1)[-1]
         for role in self.iam.get_instance_profile(InstanceProfileName=profile)["InstanceProfile"]["Roles"]:
             arn = self.iam.get_role(RoleName=role["RoleName"])["Role"]["Arn"]
-            entry = self.eks.describe_access_entry(clusterName=self.cluster, principalArn=arn)["accessEntry"]
+            try:
+                entry = self.eks.describe_access_entry(clusterName=self.cluster, principalArn=arn)["accessEntry"]
+            except self.eks.exceptions.ResourceNotFoundException:
+                continue
             if entry["type"] == "EC2_LINUX":
+                self.refused.discard(instance["InstanceId"])
                 return True
         self.refused.add(instance["InstanceId"])
         return False

@@ -1,9 +1,11 @@
 """docs/terraform.md, command by command as it is printed, with what a reader should see in the account.
 
 Called by `terraform`, which has started the account and copied the module. The cluster is an entry of EKS without an API
-server: with JOURNEYMAN_INSTALL_WITH=terraform `install` plays the page to its end, in a cluster.
+server: with JOURNEYMAN_INSTALL_WITH=terraform `install` plays the page to its end, in a cluster. Commands of `journeyman`
+are left to it.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -11,12 +13,15 @@ from pathlib import Path
 
 import boto3
 
-from checks import FUNCTIONS, Checks, missing_functions
+import release_files
+import terraform_claims
+from checks import FUNCTIONS, REPOSITORY, Checks, missing_functions
 from reader import Reader, commands
 
-PAGE, CLUSTER, BUCKET = "terraform.md", "my-cluster", "my-bucket"
-EXAMPLE = "deploy/terraform/examples/existing-cluster"
-STEPS = ("1. Build and package", "2. Apply", "3. The cluster and a NodePool")
+PAGE, CLUSTER, BUCKET, STACK = "terraform.md", "my-cluster", "my-bucket", "journeyman"
+STEPS = ("1. The files", "2. Apply", "3. The cluster and a NodePool")
+UPGRADE, REMOVE, CHECKOUT = "Upgrade and roll back", "Remove", "From a checkout"
+EXAMPLES = ("terraform/examples/existing-cluster", "deploy/terraform/examples/existing-cluster")
 # The emulator has no host for each bucket, and the real STS is not asked who is calling.
 PROVIDER = """provider "aws" {
   s3_use_path_style           = true
@@ -24,14 +29,28 @@ PROVIDER = """provider "aws" {
   skip_requesting_account_id  = true
 }
 """
-ARGUMENTS = ["-var", f"cluster_name={CLUSTER}", "-var", f"bucket={BUCKET}"]
+# It is there in no template: a resource that cannot be made.
+BROKEN = '\nResources:\n  Broken:\n    Type: AWS::CloudFormation::WaitCondition\n    Properties: {Handle: none, Timeout: "1", Count: 1}\n'
 
 
 def prepare(checkout):
     """Makes the example work with an emulated account, and says with which environment."""
-    Path(checkout, EXAMPLE, "provider.tf").write_text(PROVIDER, encoding="utf-8")
+    for example in EXAMPLES:
+        folder = Path(checkout, example)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "provider.tf").write_text(PROVIDER, encoding="utf-8")
     # Terraform asks with other words than the reader answers.
     return {"TF_CLI_ARGS_apply": "-auto-approve", "TF_CLI_ARGS_destroy": "-auto-approve"}
+
+
+def make_release(checkout, version, program=release_files.built):
+    return release_files.make(Path(checkout, f"journeyman-{version}-stack"), version, version, program)
+
+
+def with_another_wake(name, architecture, seed):
+    """A release in which one function changed."""
+    make = release_files.text_of if name == "wake" else release_files.built
+    return make(name, architecture, seed)
 
 
 def make_bucket():
@@ -39,41 +58,60 @@ def make_bucket():
     boto3.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=place)
 
 
+def keys():
+    return {o["Key"] for o in boto3.client("s3").list_objects_v2(Bucket=BUCKET).get("Contents", [])}
+
+
 def delete_bucket():
-    """With the uploads of `sam package`, which are the reader's."""
+    """With the uploads of `sam package` and `upgrade --diff`, which are the reader's."""
     s3 = boto3.client("s3")
-    for one in s3.list_objects_v2(Bucket=BUCKET).get("Contents", []):
-        s3.delete_object(Bucket=BUCKET, Key=one["Key"])
+    for key in keys():
+        s3.delete_object(Bucket=BUCKET, Key=key)
     s3.delete_bucket(Bucket=BUCKET)
 
 
 def destroy():
     """The last command of the page. The one before deletes the stack."""
-    return commands(PAGE, "Upgrade and remove")[0].splitlines()[1] + "\n"
+    return commands(PAGE, REMOVE)[0].splitlines()[1] + "\n"
 
 
-def make_account():
-    subnets = [s["SubnetId"] for s in boto3.client("ec2").describe_subnets()["Subnets"]]
-    boto3.client("eks").create_cluster(
+def terraform_lines(block):
+    """What a section has to type without a cluster."""
+    return "".join(f"{line}\n" for line in block.splitlines() if not line.startswith("journeyman "))
+
+
+def make_cluster(mode, subnets):
+    """In place of the one that is there."""
+    eks = boto3.client("eks")
+    if eks.list_clusters()["clusters"]:
+        eks.delete_cluster(name=CLUSTER)
+    eks.create_cluster(
         name=CLUSTER,
         version="1.35",
         roleArn="arn:aws:iam::123456789012:role/cluster",
         resourcesVpcConfig={"subnetIds": subnets},
-        accessConfig={"authenticationMode": "API"},
+        accessConfig={"authenticationMode": mode},
     )
+
+
+def make_account():
+    subnets = [s["SubnetId"] for s in boto3.client("ec2").describe_subnets()["Subnets"]]
+    make_cluster("API", subnets)
     make_bucket()
     return subnets
 
 
-def plan(checkout):
-    """0: no change; 2: there are changes. And what was printed."""
-    command = ["terraform", f"-chdir={EXAMPLE}", "plan", "-detailed-exitcode", *ARGUMENTS]
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
-
-
 def stack():
-    return boto3.client("cloudformation").describe_stacks(StackName="journeyman")["Stacks"][0]
+    return boto3.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"][0]
+
+
+def functions():
+    return boto3.client("lambda").list_functions()["Functions"]
+
+
+def release():
+    """Versions of the releases that the functions are of."""
+    return {f["Environment"]["Variables"].get("JOURNEYMAN_RELEASE", "").partition(" ")[0] for f in functions()}
 
 
 def discovery_tags():
@@ -82,31 +120,159 @@ def discovery_tags():
     return {tag["ResourceId"] for tag in tags if tag["Value"] == CLUSTER}
 
 
-def check_applied(checks, subnets):
-    deployed = stack()
-    parameters = {p["ParameterKey"]: p["ParameterValue"] for p in deployed["Parameters"]}
-    checks.check("the stack is there", deployed["StackStatus"] == "CREATE_COMPLETE", deployed["StackStatus"])
-    checks.check("it has the cluster's name", parameters.get("ClusterName") == CLUSTER, parameters)
-    functions = boto3.client("lambda").list_functions()["Functions"]
-    deployed = [name for name in FUNCTIONS if name != "wake"]  # The page sets no key.
-    checks.check(f"{len(deployed)} functions are there", len(functions) == len(deployed), functions)
-    entries = boto3.client("eks").list_access_entries(clusterName=CLUSTER)["accessEntries"]
-    entries = {arn.rsplit("/", 1)[-1].split("-")[1] for arn in entries if "/journeyman-" in arn}
-    admitted = {f"{name.capitalize()}Role" for name in deployed} - {"InterruptRole", "CatalogRole"}
-    checks.check("nodes and functions are admitted to the cluster", entries == admitted | {"NodeRole"}, entries)
-    tagged = discovery_tags()
-    checks.check("subnets and security group are tagged", len(tagged) > len(subnets) and set(subnets) < tagged, tagged)
+def files_of(folder):
+    """What the module uploads of a release: the keys of `journeyman deploy`."""
+    zips = {f"journeyman/{path.name}" for path in folder.glob("*-x86_64-*.zip")}
+    digest = release_files.digest(folder / "template.yaml")
+    return zips | {f"journeyman/template-{digest}.yaml"}
 
 
-def check_changes(checks, checkout, type_command):
-    status, said = plan(checkout)
-    checks.check("without a change Terraform plans none", status == 0, said)
-    packaged = Path(checkout, "packaged.yaml")
-    text = packaged.read_text(encoding="utf-8")
-    packaged.write_text(text.replace("Creates NodeClaims for pending pods.", "Changed."), encoding="utf-8")
-    checks.check("another template is applied", type_command(commands(PAGE, STEPS[1])[0]))
-    changed = [f for f in boto3.client("lambda").list_functions()["Functions"] if f.get("Description") == "Changed."]
-    checks.check("it changes a function", len(changed) == 1 and stack()["StackStatus"] == "UPDATE_COMPLETE", changed)
+class Visit:
+    """The reader's way through the page."""
+
+    def __init__(self, checks, reader, checkout):
+        self.checks, self.reader, self.checkout = checks, reader, checkout
+
+    def type(self, what, text):
+        """What comes after a command that failed makes no sense, and is not tried."""
+        if not self.checks.check(what, self.reader.type(text)):
+            raise RuntimeError(self.reader.said[-3000:].decode(errors="replace"))
+
+    def sections(self, *headings):
+        for heading in headings:
+            for block in commands(PAGE, heading):
+                self.type(f"{heading}: its commands work as printed", block)
+
+    def plan(self):
+        """0: no change; 2: there are changes. And what was printed."""
+        environment = self.reader.environment()
+        command = ["terraform", f"-chdir={environment['EXAMPLE']}", "plan", "-detailed-exitcode"]
+        done = subprocess.run(
+            command, cwd=self.checkout, env=environment, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def check_first_block(self):
+        """What the page shows first is a configuration that Terraform accepts, beside the unpacked release."""
+        text = (REPOSITORY / "docs" / PAGE).read_text(encoding="utf-8")
+        shown = text.partition("```hcl\n")[2].partition("```")[0]
+        Path(self.checkout, "main.tf").write_text(shown, encoding="utf-8")
+        self.type("the configuration on the page is valid", "terraform init && terraform validate\n")
+
+    def check_applied(self, subnets, claims):
+        deployed, check = stack(), self.checks.check
+        parameters = {p["ParameterKey"]: p["ParameterValue"] for p in deployed["Parameters"]}
+        check("the stack is there", deployed["StackStatus"] == "CREATE_COMPLETE", deployed["StackStatus"])
+        check("it has the cluster's name", parameters.get("ClusterName") == CLUSTER, parameters)
+        names = [name for name in FUNCTIONS if name != "wake"]  # The page sets no key.
+        check(f"{len(names)} functions are there", len(functions()) == len(names), functions())
+        entries = boto3.client("eks").list_access_entries(clusterName=CLUSTER)["accessEntries"]
+        entries = {arn.rsplit("/", 1)[-1].split("-")[1] for arn in entries if "/journeyman-" in arn}
+        admitted = {f"{name.capitalize()}Role" for name in names} - {"InterruptRole", "CatalogRole"}
+        held = entries == admitted | {"NodeRole"}
+        claims.check(terraform_claims.ENTRY, "nodes and functions are admitted to the cluster", held, entries)
+        tagged = discovery_tags()
+        claims.check(terraform_claims.TAG, "subnets and security group have it", set(subnets) < tagged, tagged)
+        status, said = self.plan()
+        check("without a change Terraform plans none", status == 0, said)
+
+    def change_release(self, version):
+        """With the printed commands, for an upgrade and for the way back."""
+        first, second = commands(PAGE, UPGRADE)
+        self.type(f"release {version} is chosen", terraform_lines(first).replace("0.2.0", version))
+        status, said = self.plan()
+        shown = ("aws_s3_object.template", "aws_s3_object.zip", "aws_cloudformation_stack.this")
+        held = status == 2 and all(f"module.journeyman.{name}" in said for name in shown)
+        self.checks.check("Terraform plans another template, other code and their stack", held, said)
+        self.type(f"release {version} is applied", terraform_lines(second))
+        self.checks.check("the functions are of that release", release() == {version}, release())
+        files = files_of(Path(self.checkout, f"journeyman-{version}-stack"))
+        self.checks.check("the bucket has its files alone", keys() == files, keys() ^ files)
+
+    def fail(self):
+        """A release whose stack cannot be made, after release 0.1.0."""
+        folder = make_release(self.checkout, "0.3.0", release_files.text_of)
+        file = folder / "template.yaml"
+        file.write_text(file.read_text(encoding="utf-8").replace("\nResources:\n", BROKEN), encoding="utf-8")
+        environment = {**self.reader.environment(), "TF_VAR_release_dir": str(folder)}
+        command = ["terraform", f"-chdir={environment['EXAMPLE']}", "apply"]
+        done = subprocess.run(
+            command, cwd=self.checkout, env=environment, capture_output=True, text=True, check=False
+        )
+        held = done.returncode != 0 and stack()["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+        self.checks.check("a release that fails is an error", held, done.stdout + done.stderr)
+        former = files_of(Path(self.checkout, "journeyman-0.1.0-stack"))
+        held = release() == {"0.1.0"} and former <= keys()
+        self.checks.check("the release before is there again, and its files", held, (release(), former - keys()))
+        self.type("the release before is applied again", terraform_lines(commands(PAGE, UPGRADE)[1]))
+        self.checks.check("then the bucket has its files alone", keys() == former, keys() ^ former)
+
+    def change_behind(self):
+        """As `journeyman upgrade` does: another template at another address, without Terraform."""
+        text = Path(self.checkout, "journeyman-0.1.0-stack/template.yaml").read_text(encoding="utf-8")
+        text = text.replace("Creates NodeClaims for pending pods.", "Changed.")
+        boto3.client("s3").put_object(Bucket=BUCKET, Key="behind.yaml", Body=text.encode())
+        cloudformation, same = boto3.client("cloudformation"), {"UsePreviousValue": True}
+        cloudformation.update_stack(
+            StackName=STACK,
+            TemplateURL=f"{os.environ['AWS_ENDPOINT_URL']}/{BUCKET}/behind.yaml",
+            Parameters=[{"ParameterKey": p["ParameterKey"], **same} for p in stack()["Parameters"]],
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+        )
+        cloudformation.get_waiter("stack_update_complete").wait(StackName=STACK, WaiterConfig={"Delay": 1})
+        changed = [f for f in functions() if f.get("Description") == "Changed."]
+        self.checks.check("the stack is changed behind Terraform", len(changed) == 1, changed)
+        status, said = self.plan()
+        self.checks.check("Terraform does not notice, as the page says", status == 0, said)
+        boto3.client("s3").delete_object(Bucket=BUCKET, Key="behind.yaml")
+
+    def outputs(self):
+        environment = self.reader.environment()
+        command = ["terraform", f"-chdir={environment['EXAMPLE']}", "output", "-json"]
+        done = subprocess.run(command, cwd=self.checkout, env=environment, capture_output=True, check=True)
+        return json.loads(done.stdout)
+
+    def kinds(self):
+        """Types of the resources in Terraform's state."""
+        environment = self.reader.environment()
+        command = ["terraform", f"-chdir={environment['EXAMPLE']}", "state", "list"]
+        done = subprocess.run(command, cwd=self.checkout, env=environment, capture_output=True, text=True, check=True)
+        resources = [line.removeprefix("module.journeyman.") for line in done.stdout.splitlines()]
+        return {name.partition(".")[0] for name in resources if not name.startswith("data.")}
+
+    def apply_with(self, arguments):
+        """The example with more arguments of the module."""
+        override = Path(self.checkout, EXAMPLES[0], "override.tf")
+        override.write_text(f'module "journeyman" {{\n{arguments}\n}}\n', encoding="utf-8")
+        self.type(f"applied with {arguments or 'its own arguments'}", terraform_lines(commands(PAGE, UPGRADE)[1]))
+
+    def check_claims(self, claims):
+        """Those that need no cluster."""
+        terraform_claims.check_roles(claims, STACK)
+        terraform_claims.check_queue(claims, self.outputs())
+        terraform_claims.check_spot_role(claims)
+        terraform_claims.check_network(claims, self.kinds())
+
+    def destroy(self):
+        tables = boto3.client("dynamodb").list_tables()["TableNames"]
+        self.type("the last command removes it", destroy())
+        templates = [key for key in keys() if key.startswith("journeyman/")]
+        left = (functions(), discovery_tags(), templates)
+        self.checks.check("no function, tag or file is left", not any(left), left)
+        here = boto3.client("dynamodb").list_tables()["TableNames"]
+        self.checks.check("the table outlives the stack, as the page says", here == tables != [], here)
+
+    def from_checkout(self):
+        self.type("a new configuration", "unset TF_VAR_release_dir\n")
+        self.sections(CHECKOUT, STEPS[1])
+        status, said = self.plan()
+        self.checks.check("without a change Terraform plans none", status == 0, said)
+        packaged = Path(self.checkout, "packaged.yaml")
+        text = packaged.read_text(encoding="utf-8")
+        packaged.write_text(text.replace("Creates NodeClaims for pending pods.", "Changed."), encoding="utf-8")
+        self.sections(STEPS[1])
+        changed = [f for f in functions() if f.get("Description") == "Changed."]
+        self.checks.check("another template changes a function", len(changed) == 1, changed)
 
 
 def run(checks):
@@ -115,28 +281,34 @@ def run(checks):
     if not checks.check("all functions are built", not missing, f"no bootstrap for {', '.join(missing)}"):
         return
     subnets = make_account()
-    reader = Reader(os.environ["LIVE_WORK"], {**os.environ, **prepare(checkout)})
+    make_release(checkout, "0.1.0")
+    make_release(checkout, "0.2.0", with_another_wake)
+    work = os.environ["LIVE_WORK"]
+    reader = Reader(work, {**os.environ, **prepare(checkout), "KUBECONFIG": f"{work}/kubeconfig", "AWS_PAGER": ""})
+    visit = Visit(checks, reader, checkout)
     try:
-        checks.check("the reader is in the checkout", reader.type(f"cd {checkout}\n"))
-        for heading in STEPS[:2]:
-            for block in commands(PAGE, heading):
-                if not checks.check(f"{heading}: its commands work as printed", reader.type(block)):
-                    return
-        check_applied(checks, subnets)
-        check_changes(checks, checkout, reader.type)
-        _, role = commands(PAGE, STEPS[2])[0].splitlines()
-        roles = boto3.client("iam").list_roles()["Roles"]
-        checks.check("the role for nodes is shown", reader.type(role))
+        visit.type("the reader is in the checkout", f"cd {checkout}\n")
+        visit.sections(*STEPS[:2])
+        visit.check_first_block()
+        claims = terraform_claims.Claims(checks, CLUSTER, terraform_claims.ACCOUNT)
+        visit.check_applied(subnets, claims)
+        visit.check_claims(claims)
+        *_, role = commands(PAGE, STEPS[2])[0].splitlines()
+        visit.type("the role for nodes is shown", f"{role}\n")
         shown = reader.environment().get("NODE_ROLE_NAME")
-        checks.check("it is a role", shown in {r["RoleName"] for r in roles}, shown)
-        checks.check("the last command removes it", reader.type(destroy()))
-        functions = boto3.client("lambda").list_functions()["Functions"]
-        objects = boto3.client("s3").list_objects_v2(Bucket=BUCKET).get("Contents", [])
-        templates = [o["Key"] for o in objects if o["Key"].endswith(".yaml")]
-        left = (functions, discovery_tags(), templates)
-        checks.check("no function, tag or template is left", not any(left), left)
-        tables = boto3.client("dynamodb").list_tables()["TableNames"]
-        checks.check("the table outlives the stack, as the page says", len(tables) == 1, tables)
+        roles = {r["RoleName"] for r in boto3.client("iam").list_roles()["Roles"]}
+        checks.check("it is a role", shown in roles, shown)
+        visit.change_release("0.2.0")
+        visit.change_release("0.1.0")
+        visit.fail()
+        visit.change_behind()
+        terraform_claims.check_settings(claims, visit.apply_with)
+        visit.destroy()
+        make_cluster("CONFIG_MAP", subnets)
+        visit.from_checkout()
+        terraform_claims.check_aws_auth(claims, visit.outputs())
+        claims.close()
+        visit.destroy()
     finally:
         reader.leave()
 

@@ -45,8 +45,12 @@ run "defaults" {
     error_message = "CloudFormation takes texts."
   }
   assert {
-    condition     = aws_cloudformation_stack.this.template_url == "https://s3.us-west-2.amazonaws.com/artifacts/journeyman-${filemd5("tests/module.tftest.hcl")}.yaml"
+    condition     = aws_cloudformation_stack.this.template_url == "https://s3.us-west-2.amazonaws.com/artifacts/journeyman/template-${sha256(trimspace(file("tests/module.tftest.hcl")))}.yaml"
     error_message = "The address of the template does not depend on its content."
+  }
+  assert {
+    condition     = length(aws_s3_object.zip) == 0 && !contains(keys(aws_cloudformation_stack.this.parameters), "ArtifactBucket")
+    error_message = "A template of AWS SAM has the addresses of its functions, and no parameters for them."
   }
   assert {
     condition     = length(aws_ec2_tag.discovery) == 0
@@ -64,6 +68,61 @@ run "defaults" {
     condition     = length(output.aws_auth_roles) == 8 && contains(output.aws_auth_roles[7].groups, "system:nodes") && !contains(output.aws_auth_roles[*].username, "journeyman:catalog")
     error_message = "aws-auth admits functions that need no access, or lacks nodes."
   }
+}
+
+run "release" {
+  variables {
+    template_file = null
+    release_dir   = "tests/release"
+    stack_name    = "second"
+    architecture  = "arm64"
+  }
+  assert {
+    condition     = [for object in aws_s3_object.zip : object.key] == ["second/provision-arm64-36b9f3cc096962b6327e84a5099d13230e4cc911a65f77b89b7e58eae5730b63.zip"]
+    error_message = "The zips of the architecture are not uploaded as `journeyman deploy` names them."
+  }
+  assert {
+    condition     = aws_cloudformation_stack.this.parameters["ArtifactBucket"] == "artifacts" && aws_cloudformation_stack.this.parameters["ArtifactPrefix"] == "second/"
+    error_message = "The stack does not know where its functions are."
+  }
+}
+
+run "no_template" {
+  command = plan
+
+  variables {
+    template_file = null
+  }
+  expect_failures = [aws_s3_object.template]
+}
+
+run "two_templates" {
+  command = plan
+
+  variables {
+    release_dir = "tests/release"
+  }
+  expect_failures = [aws_s3_object.template]
+}
+
+run "release_of_a_checkout" {
+  command = plan
+
+  variables {
+    template_file = null
+    release_dir   = "../.."
+  }
+  expect_failures = [aws_s3_object.template]
+}
+
+run "damaged_release" {
+  command = plan
+
+  variables {
+    template_file = null
+    release_dir   = "tests/damaged"
+  }
+  expect_failures = [aws_s3_object.zip]
 }
 
 run "lists_and_tags" {

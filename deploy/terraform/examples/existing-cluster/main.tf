@@ -6,14 +6,20 @@ variable "cluster_name" {
 }
 
 variable "bucket" {
-  description = "Name of the S3 bucket that `sam package` uploaded the functions to."
+  description = "Name of an S3 bucket in the region of the cluster, for template and functions."
   type        = string
 }
 
-variable "template_file" {
-  description = "Path of the template that `sam package` wrote."
+variable "release_dir" {
+  description = "Directory of an unpacked release, `journeyman-VERSION-stack`."
   type        = string
-  default     = "../../../../packaged.yaml"
+  default     = null
+}
+
+variable "template_file" {
+  description = "Without a release: path of the template that `sam package` wrote."
+  type        = string
+  default     = null
 }
 
 data "aws_eks_cluster" "this" {
@@ -31,6 +37,7 @@ module "journeyman" {
 
   cluster_name          = var.cluster_name
   bucket                = var.bucket
+  release_dir           = var.release_dir
   template_file         = var.template_file
   create_node_role      = true
   create_access_entries = local.has_access_entries

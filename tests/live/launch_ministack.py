@@ -8,6 +8,7 @@ import json
 import os
 import socketserver
 from pathlib import Path
+from urllib.parse import unquote
 
 # Its Lambda Runtime API answers in several small writes; Nagle's algorithm makes each wait some 45
 # ms for the last one.
@@ -84,6 +85,21 @@ def action_of_aws(service, *request):
 
 
 iam_actions.extract_iam_action = action_of_aws
+
+resource_of = iam_actions.extract_resource_arn
+
+
+def resource_of_aws(service, method, path, *request):
+    """Who looks at an access entry or deletes it needs the right to the entry, not to its cluster."""
+    arn = resource_of(service, method, path, *request)
+    _, is_entry, entry = path.partition("/access-entries/")
+    if service == "eks" and is_entry and "/" in arn:
+        kind, _, name = unquote(entry).rpartition(":")[2].partition("/")
+        return f"{arn.replace(':cluster/', ':access-entry/')}/{kind}/{arn.split(':')[4]}/{name}/0"
+    return arn
+
+
+iam_actions.extract_resource_arn = resource_of_aws
 
 condition_key = iam_evaluator._resolve_condition_key
 

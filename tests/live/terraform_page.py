@@ -29,6 +29,8 @@ PROVIDER = """provider "aws" {
   skip_requesting_account_id  = true
 }
 """
+# Of the function `provision`, and in a template that differs by it.
+DESCRIPTION, CHANGED = "Creates NodeClaims for pending pods.", "Changed."
 # It is there in no template: a resource that cannot be made.
 BROKEN = '\nResources:\n  Broken:\n    Type: AWS::CloudFormation::WaitCondition\n    Properties: {Handle: none, Timeout: "1", Count: 1}\n'
 
@@ -107,6 +109,10 @@ def stack():
 
 def functions():
     return boto3.client("lambda").list_functions()["Functions"]
+
+
+def changed_functions():
+    return [f["FunctionName"] for f in functions() if f.get("Description") == CHANGED]
 
 
 def release():
@@ -210,7 +216,7 @@ class Visit:
     def change_behind(self):
         """As `journeyman upgrade` does: another template at another address, without Terraform."""
         text = Path(self.checkout, "journeyman-0.1.0-stack/template.yaml").read_text(encoding="utf-8")
-        text = text.replace("Creates NodeClaims for pending pods.", "Changed.")
+        text = text.replace(DESCRIPTION, CHANGED)
         boto3.client("s3").put_object(Bucket=BUCKET, Key="behind.yaml", Body=text.encode())
         cloudformation, same = boto3.client("cloudformation"), {"UsePreviousValue": True}
         cloudformation.update_stack(
@@ -220,8 +226,7 @@ class Visit:
             Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
         )
         cloudformation.get_waiter("stack_update_complete").wait(StackName=STACK, WaiterConfig={"Delay": 1})
-        changed = [f for f in functions() if f.get("Description") == "Changed."]
-        self.checks.check("the stack is changed behind Terraform", len(changed) == 1, changed)
+        self.checks.check("the stack is changed behind Terraform", len(changed_functions()) == 1, functions())
         status, said = self.plan()
         self.checks.check("Terraform does not notice, as the page says", status == 0, said)
         boto3.client("s3").delete_object(Bucket=BUCKET, Key="behind.yaml")
@@ -269,10 +274,9 @@ class Visit:
         self.checks.check("without a change Terraform plans none", status == 0, said)
         packaged = Path(self.checkout, "packaged.yaml")
         text = packaged.read_text(encoding="utf-8")
-        packaged.write_text(text.replace("Creates NodeClaims for pending pods.", "Changed."), encoding="utf-8")
+        packaged.write_text(text.replace(DESCRIPTION, CHANGED), encoding="utf-8")
         self.sections(STEPS[1])
-        changed = [f for f in functions() if f.get("Description") == "Changed."]
-        self.checks.check("another template changes a function", len(changed) == 1, changed)
+        self.checks.check("another template changes a function", len(changed_functions()) == 1, functions())
 
 
 def run(checks):
@@ -303,6 +307,7 @@ def run(checks):
         visit.fail()
         visit.change_behind()
         terraform_claims.check_settings(claims, visit.apply_with)
+        checks.check("Terraform's next change undoes it, as the page says", not changed_functions(), changed_functions())
         visit.destroy()
         make_cluster("CONFIG_MAP", subnets)
         visit.from_checkout()

@@ -116,7 +116,7 @@ class TerraformStory:
         check = self.visit.checks.check
         check("an upgrade is compared", self.visit.reader.type(first))
         said = self.visit.reader.said[before:].decode(errors="replace")
-        held = "can read" in said and re.search(r"^change +\S+Function", said, re.MULTILINE) and page.release() == {"0.1.0"}
+        held = "can read" in said and re.search(r"^ +change +\S+Function ", said, re.MULTILINE) and page.release() == {"0.1.0"}
         check("the ledger can be read, changes are shown, and the stack stays", held, said)
         nodes = {one["metadata"]["uid"] for one in self.objects("nodes")}
         check("an upgrade works as printed", self.visit.reader.type(second))

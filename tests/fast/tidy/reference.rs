@@ -158,6 +158,14 @@ fn with_cures(page: &str, name: &str, rows: &str) -> String {
     format!("| reason | meaning | what to do |\n|---|---|---|\n{rows}")
 }
 
+/// Karpenter's words for what EC2 says to a launch; the page says by hand what each means.
+fn launch_reasons() -> Vec<String> {
+    let text = read("shared/model/src/claim/message.rs");
+    let (_, block) = text.split_once("const LAUNCH_REASONS: ").expect("the words");
+    let (block, _) = block.split_once("\n    ];").expect("their end");
+    block.lines().filter_map(|line| line.split('"').nth(1)).map(str::to_owned).collect()
+}
+
 /// The tables of words with a cure.
 fn reasons() -> [(&'static str, String); 5] {
     [
@@ -203,12 +211,21 @@ fn every_reason_has_a_cure() {
     }
 }
 
+#[test]
+fn the_reference_has_each_word_for_a_failed_launch() {
+    let page = read("docs/reference.md");
+    let table = pages::table(&page, "launch reasons");
+    let words: Vec<&str> = table.lines().skip(2).filter_map(|row| row.split('`').nth(1)).collect();
+    assert_eq!(words, launch_reasons());
+}
+
 /// Words that the program writes as a reason, or by which people search for one, each as it is written.
 #[test]
 fn each_reason_is_explained_by_the_command() {
     let explained = journeyman::explain::explained_reasons();
     let conditions = condition_reasons();
     let conditions = conditions.lines().filter_map(|row| row.split('`').nth(1));
+    let launches = launch_reasons();
     let written = EventReason::ALL
         .iter()
         .map(|reason| reason.as_str())
@@ -218,6 +235,7 @@ fn each_reason_is_explained_by_the_command() {
         .chain(FailedCheck::ALL.iter().map(|check| check.as_str()))
         .chain(RejectionReason::ALL.iter().map(|reason| reason.as_str()))
         .chain(DecisionKind::ALL.iter().map(|kind| kind.as_str()))
+        .chain(launches.iter().map(String::as_str))
         .chain(conditions);
     let missing: Vec<&str> = written.filter(|word| !explained.contains(*word)).collect();
     assert!(missing.is_empty(), "{missing:?}");

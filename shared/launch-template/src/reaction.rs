@@ -114,7 +114,7 @@ pub fn reaction(
 ) -> FleetReaction {
     let (code, words) = (error.code.as_str(), || in_words(&error.code, &error.message));
     if code == SPOT_ROLE {
-        return FleetReaction::MarkSpotUnavailable(words());
+        return FleetReaction::MarkShort(BTreeSet::from([Shortage::Spot]));
     }
     if NO_CAPACITY.contains(&code) {
         let shortages = shortages(error, request, class);

@@ -362,8 +362,6 @@ pub enum FleetReaction {
     MarkUnavailable(BTreeSet<OfferingKey>),
     /// Something is short for this launch, and perhaps for no other.
     MarkShort(BTreeSet<Shortage>),
-    /// Spot as a whole cannot be used in this account; the text says why.
-    MarkSpotUnavailable(String),
     /// Asking again later may help; the text says what was in the way.
     Retry(String),
     /// It never works as asked; the text says why.

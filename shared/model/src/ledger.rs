@@ -291,6 +291,8 @@ pub enum Shortage {
         /// The zone.
         zone: Zone,
     },
+    /// The account lacks EC2's role for spot instances: EC2 refuses each of them.
+    Spot,
     /// EC2 refused a launch for a NodePool because of a quota of the account. It is only shown: the offerings of the launch
     /// are marked unavailable by themselves.
     Quota {

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// What follows the prefix where something is short for some launches only.
-const SHORTAGE_KINDS: [&str; 5] = ["class", "group", "quota", "spread", "subnet"];
+const SHORTAGE_KINDS: [&str; 6] = ["class", "group", "market", "quota", "spread", "subnet"];
 
 pub(super) fn unavailable_key(offering: &OfferingKey) -> String {
     format!("{UNAVAILABLE_PREFIX}{}", in_key(offering))
@@ -41,6 +41,7 @@ pub(super) fn shortage_key(cluster: &ClusterName, shortage: &Shortage) -> String
         Shortage::Group { group, offering } => format!("group#{group}#{}", in_key(offering)),
         Shortage::Addresses { subnet } => format!("subnet#{subnet}"),
         Shortage::Spread { group, zone } => format!("spread#{group}#{zone}"),
+        Shortage::Spot => "market#spot".to_owned(),
         Shortage::Quota { node_pool, word } => format!("quota#{cluster}#{node_pool}#{word}"),
     };
     format!("{UNAVAILABLE_PREFIX}{key}")
@@ -88,6 +89,7 @@ pub(super) fn shortage_from_item(
         "group" => of_group(rest),
         "subnet" => SubnetId::new(rest).ok().map(|subnet| Shortage::Addresses { subnet }),
         "spread" => spread(rest),
+        "market" => Some(Shortage::Spot).filter(|_| rest == "spot"),
         _ => None,
     };
     let shortage =

@@ -4,8 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, ImageId, InstanceId, InstanceType, NodeClaim, OfferingKey, ReservationId, ZoneId,
-    labels,
+    ImageId, InstanceId, InstanceType, NodeClaim, OfferingKey, ReservationId, ZoneId, labels,
     launch::{FleetAnswer, FleetError, FleetInstance, FleetReaction, Instance},
     ledger::{Snapshot, WriteOutcome},
 };
@@ -126,7 +125,6 @@ fn in_words(error: &FleetError, prepared: &Prepared) -> LaunchError {
     let shortfall = match launch_template::reaction(error, &prepared.request, &prepared.class) {
         FleetReaction::MarkUnavailable(offerings) => Shortfall::Unavailable(offerings),
         FleetReaction::MarkShort(shortages) => Shortfall::Short(shortages),
-        FleetReaction::MarkSpotUnavailable(_) => Shortfall::Unavailable(spot_offerings(prepared)),
         FleetReaction::Retry(_) => Shortfall::Passing,
         FleetReaction::Refuse(_) => Shortfall::Lasting,
     };
@@ -135,13 +133,6 @@ fn in_words(error: &FleetError, prepared: &Prepared) -> LaunchError {
     }
     let quota = launch_template::quota(&error.code, &error.message).map(ToOwned::to_owned);
     LaunchError { words, shortfall, quota }
-}
-
-fn spot_offerings(prepared: &Prepared) -> BTreeSet<OfferingKey> {
-    let offerings = prepared.types.iter().flat_map(|instance_type| {
-        instance_type.offerings.iter().map(|offering| instance_type.key_of(offering))
-    });
-    offerings.filter(|key| key.capacity_type == CapacityType::Spot).collect()
 }
 
 /// Notes that an instance and its pods take addresses of the subnet that the request names for it.

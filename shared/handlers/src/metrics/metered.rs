@@ -7,8 +7,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClaimPhase, ClusterName, CommandId, DeletionReason, InstanceId, NodeClaim, NodeClaimName,
-    OfferingKey,
+    CapacityType, ClaimPhase, ClusterName, CommandId, DeletionReason, InstanceId, NodeClaim,
+    NodeClaimName, OfferingKey,
     claim::ClaimConditions,
     disruption::{Command, DisruptionReason, Method, Progress},
     ledger::{Commit, CommitOutcome, Shortage, Snapshot, WriteOutcome},
@@ -411,6 +411,7 @@ fn place(shortage: &Shortage) -> Option<(&str, &str)> {
         }
         Shortage::Spread { zone, .. } => Some((zone.as_str(), "")),
         Shortage::Addresses { .. } => Some(("", "")),
+        Shortage::Spot => Some(("", CapacityType::Spot.as_str())),
         Shortage::Quota { .. } => None,
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    InstanceType, PlacementGroupId, SubnetId, Zone,
+    CapacityType, InstanceType, PlacementGroupId, SubnetId, Zone,
     ledger::Shortage,
     node_class::{ResolvedNodeClass, Subnet},
 };
@@ -31,6 +31,7 @@ pub(super) fn leave_short(
             }
             Shortage::Group { group, offering } if is_its(group) => end_offering(types, offering),
             Shortage::Spread { group, zone } if is_its(group) => drop(full.insert(zone)),
+            Shortage::Spot => types.iter_mut().for_each(end_spot),
             _ => {}
         }
     }
@@ -45,6 +46,12 @@ pub(super) fn leave_short(
             end(instance_type, |offering| offering.is_available && full.contains(&offering.zone));
         }
     }
+}
+
+fn end_spot(instance_type: &mut Arc<InstanceType>) {
+    end(instance_type, |offering| {
+        offering.is_available && offering.capacity_type == CapacityType::Spot
+    });
 }
 
 /// Whether EC2 said that no address is free in `subnet`.

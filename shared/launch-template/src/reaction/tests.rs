@@ -59,7 +59,6 @@ fn shown(reaction: &FleetReaction) -> String {
                 shortages.iter().map(|short| format!("{short:?}")).collect();
             format!("short of {}", shortages.join(", "))
         }
-        FleetReaction::MarkSpotUnavailable(why) => format!("cool down spot: {why}"),
         FleetReaction::Retry(why) => format!("retry {why}"),
         FleetReaction::Refuse(text) => format!("refuse {text}"),
     }
@@ -132,8 +131,9 @@ fn what_is_short_for_some_launches_leaves_others_their_offerings() {
 
 #[test]
 fn spot_as_a_whole_is_unavailable_without_its_role() {
-    let expected = format!("cool down spot: SpotSLRCreationFailed: {SPOT_ROLE}: no permission");
-    check(SPOT_ROLE, "no permission", &expected);
+    check(SPOT_ROLE, "no permission", "short of Spot");
+    let words = in_words(SPOT_ROLE, "no permission");
+    assert_eq!(words, format!("SpotSLRCreationFailed: {SPOT_ROLE}: no permission"));
 }
 
 #[test]

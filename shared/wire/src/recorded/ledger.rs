@@ -117,6 +117,7 @@ enumerations! {
         2 Addresses { 1 subnet },
         3 Spread { 1 group, 2 zone },
         4 Quota { 1 node_pool, 2 word },
+        5 Spot,
     }
 }
 

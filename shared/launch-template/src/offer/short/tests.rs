@@ -55,6 +55,21 @@ fn what_some_launches_are_short_of_others_have() {
 }
 
 #[test]
+fn without_the_role_for_spot_on_demand_is_left() {
+    let class = class(ImageFamily::Al2023);
+    assert_eq!(on_demand(&class, Shortage::Spot), "us-west-2a us-west-2b");
+    let mut types = offer(&described(&[T3]), &class, &BTreeMap::new(), now());
+    let is_spot = |types: &[Arc<InstanceType>]| {
+        let mut offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
+        offerings.any(|o| o.is_available && o.capacity_type == CapacityType::Spot)
+    };
+    assert!(is_spot(&types), "spot is sold");
+    let until: Timestamp = "2026-08-01T12:00:01Z".parse().unwrap();
+    leave_short(&mut types, &class, &BTreeMap::from([(Shortage::Spot, until)]), now());
+    assert!(!is_spot(&types));
+}
+
+#[test]
 fn a_placement_group_that_is_full_is_full_for_itself() {
     let group = |id: &str| build::id::<PlacementGroupId>(id);
     let (zone, both) = (build::id::<Zone>("us-west-2a"), "us-west-2a us-west-2b");

@@ -365,6 +365,7 @@ async fn is_unavailable<L: Ledger, W: AsyncFn()>(
         Shortage::Group { group: group.clone(), offering: one.clone() },
         Shortage::Addresses { subnet: build::id("subnet-0a") },
         Shortage::Spread { group, zone: one.zone.clone() },
+        Shortage::Spot,
     ];
     for (given, stands) in [(5, 5), (9, 9), (7, 9), (9, 9)] {
         let offerings = [(one.clone(), later(given)), (other.clone(), later(1))];

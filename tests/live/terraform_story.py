@@ -101,7 +101,7 @@ class TerraformStory:
         held = wait_for(lambda: self.registered() == {"NoAccessEntry"}, 240)
         self.claims.check(claims.NOT_FOUND, "the condition names the cause", held, self.visit.story())
         said = self.said("kubectl describe nodeclaims")
-        self.claims.check(claims.NOT_FOUND, "kubectl describe shows the role", "NoAccessEntry" in said and arn in said, said)
+        self.claims.check(claims.NOT_FOUND, "kubectl describe shows the role", "NoAccessEntry" in said and f"role {name} has no access entry" in said, said)
         said = self.said('journeyman doctor "$CLUSTER"')
         held = f"Nodes of the role {name} are not admitted" in said and "aws eks create-access-entry" in said
         self.claims.check(claims.NOT_FOUND, "doctor names the role and the command", held, said)

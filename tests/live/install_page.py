@@ -360,7 +360,7 @@ def run(checks):
     if is_with_terraform:
         environment |= terraform_page.prepare(checkout)
     if is_of_release:
-        environment |= release_page.environment(work)
+        environment |= release_page.environment(work, environment["PATH"])
     reader = Reader(work, environment)
     if is_with_terraform or is_of_release:
         place = checkout or environment["HOME"]

@@ -20,13 +20,13 @@ ACCOUNT = "123456789012"
 RUST = ("cargo", "rustc", "rustup", "sam")
 
 
-def environment(work):
-    """The reader's: without what a release does not need, and with an empty home."""
+def environment(work, path):
+    """The reader's, who had `path`: without what a release does not need, and with an empty home."""
     has_rust = lambda folder: any(os.access(os.path.join(folder, name), os.X_OK) for name in RUST)
     # A folder of tools that the reader needs, too, keeps only these.
     kept, tools = [], Path(work, "tools")
     tools.mkdir()
-    for folder in os.environ["PATH"].split(os.pathsep):
+    for folder in path.split(os.pathsep):
         if not has_rust(folder):
             kept.append(folder)
             continue

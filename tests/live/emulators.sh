@@ -165,15 +165,6 @@ use_checkov() {
   CHECKOV="$directory/bin/checkov"
 }
 
-# Of the million lines that are generated for the SDKs code is only made where it is used: that halves a build of the
-# functions. It is a hint that these crates carry themselves and that the stable compiler takes for crates that are
-# named here; a build without it brings the same, later. Builds with and without it do not share what they compile.
-use_hint() {
-  export CARGO_UNSTABLE_PROFILE_HINT_MOSTLY_UNUSED=true
-  RUSTC_BOOTSTRAP=$(sed -n 's/^name = "\(aws-sdk-.*\)"$/\1/p' "$LIVE_DIRECTORY/../../Cargo.lock" | tr - _ | paste -sd,)
-  export RUSTC_BOOTSTRAP
-}
-
 fill_awscli() { install_python "$LIVE_DIRECTORY/awscli.txt" "$1"; }
 
 # Puts an `aws` into PATH where there is none, behind everything else.

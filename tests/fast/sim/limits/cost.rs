@@ -62,12 +62,11 @@ fn prices(bills: &[Bills]) -> String {
     let each: Vec<&Bill> = bills.iter().flat_map(|(_, [a, b])| [&a.0, &b.0]).collect();
     let heads = bills.iter().flat_map(|(nodes, _)| [format!("{nodes} nodes"), "with wake".into()]);
     let mut text = line("", heads.collect());
-    for (at, first) in each[0].lines.iter().enumerate() {
-        let of = |bill: &&Bill| {
-            assert_eq!(bill.lines[at].name, first.name);
-            dollars(bill.lines[at].nanos)
-        };
-        text += &line(first.name, each.iter().map(of).collect());
+    let mut rows: Vec<_> = each.iter().map(|bill| bill.lines.iter()).collect();
+    while let Some(of_bills) = rows.iter_mut().map(Iterator::next).collect::<Option<Vec<_>>>() {
+        let name = of_bills.first().expect("a bill").name;
+        assert!(of_bills.iter().all(|position| position.name == name), "{name}");
+        text += &line(name, of_bills.iter().map(|position| dollars(position.nanos)).collect());
     }
     let sums = each.iter().map(|bill| dollars(bill.nanos())).collect();
     format!("```text\n{text}{}```\n", line("a month", sums))

@@ -1,23 +1,24 @@
 //! Rollouts of an image: canaries, a halt, a freeze, and storms.
 
+#[path = "rollouts/storms.rs"]
+mod storms;
+
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ConditionKind, ImageId, NodeClassName,
-    disruption::{Command, Method, Progress},
     event::EventReason,
     labels::{ROLLOUT_BAKE_TIME, ROLLOUT_CANARY, ROLLOUT_FREEZE},
     node_class::{ImageFamily, ImageTerm, NodeClass},
     node_pool::BudgetNodes,
     rollout::RolloutAnnotations,
 };
-use simulator::{Action, Chance, ClusterObject, Dispatch, Runner, Sim, Storm, WorldSettings};
+use simulator::{Action, ClusterObject, Dispatch, Runner, Sim, WorldSettings};
 
 use crate::{
     commands,
-    lifecycle::{self, world},
-    storm::{self, any_of, play_seeds},
+    lifecycle::world,
     world::{minute, runner, scale},
 };
 
@@ -168,80 +169,4 @@ fn no_node_drifts_in_a_freeze() {
     };
     let is_renewed = |sim: &Sim| commands::images(sim).is_disjoint(&before);
     until((&sim, &mut runner), 300, see, is_renewed);
-}
-
-/// The most nodes that may have another image before it is accepted, of `total`.
-fn canaries(text: &str, total: usize) -> usize {
-    let share = text.strip_suffix('%').map(|share| share.parse::<usize>().expect("a share"));
-    let count = share.map_or_else(|| text.parse().expect("a number"), |share| total * share / 100);
-    count.max(1)
-}
-
-/// Another image goes out in a storm, good or bad, with freezes or without.
-fn rollout(seed: u64) -> Result<(), String> {
-    let mut chance = Chance::new(seed).child("rollout");
-    let canary = any_of(&["5%", "10%", "1", "3"], &mut chance);
-    let bake_time = any_of(&["5m", "10m", "25m"], &mut chance);
-    let (is_bad, is_frozen) = (chance.below(2) == 0, chance.below(3) == 0);
-    let mut texts = vec![(ROLLOUT_CANARY, canary), (ROLLOUT_BAKE_TIME, bake_time)];
-    // From minute 40 to minute 70.
-    texts.extend(is_frozen.then_some((ROLLOUT_FREEZE, "40 8 * * 1 30m")));
-    let sim = world(storm::settings(seed), 80, any_of(&BUDGETS, &mut chance));
-    edit(&sim, |class| class.rollout = annotations(&texts));
-    let mut play = lifecycle::begin(sim);
-    play.until(minute(CHANGED))?;
-    let before = commands::images(&play.sim);
-    renew_image(&play.sim);
-    play.sim.add_rule(Storm::MODERATE.rule());
-    let (mut has_spread, mut is_halted) = (false, false);
-    for minutes in CHANGED..360 {
-        if minutes == 45 {
-            play.sim.stop_faults();
-        }
-        play.until(minute(minutes + 1))?;
-        let sim = &play.sim;
-        for image in (&commands::images(sim) - &before).into_iter().filter(|_| is_bad) {
-            sim.act(Action::BreakImage(image));
-        }
-        let is_accepted = |command: &Command| matches!(command.progress, Progress::Accepted(_));
-        let is_halt = |command: &Command| matches!(command.progress, Progress::Halted(_));
-        has_spread |= sim.commands().iter().any(is_accepted);
-        is_halted |= sim.commands().iter().any(is_halt);
-        let (most, moved) = (canaries(canary, sim.claims().len()), renewed(sim, &before));
-        if most < moved && (is_bad || !has_spread) {
-            return Err(format!(
-                "{moved} nodes are moved in minute {minutes}, and {canary} may be"
-            ));
-        }
-        let begun = sim.commands().into_iter().filter(|command| command.method == Method::Drift);
-        let mut begun = begun.filter(Command::is_under_way).map(|command| command.found_at);
-        let frozen = minute(40)..minute(70);
-        if is_frozen && begun.any(|at| frozen.contains(&at)) {
-            return Err(format!("a node drifts in a freeze, in minute {minutes}"));
-        }
-    }
-    let (moved, all) = (renewed(&play.sim, &before), play.sim.claims().len());
-    match (is_bad, is_halted) {
-        (true, false) => return Err("a bad image is not halted".to_owned()),
-        (_, true) if 0 < moved => return Err(format!("{moved} nodes are not back")),
-        (false, false) if moved < all => {
-            let old = play.sim.claims().into_iter().filter(|claim| {
-                let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
-                image.is_none_or(|image| before.contains(image))
-            });
-            let old: Vec<_> =
-                old.map(|claim| (claim.name, claim.phase, claim.phase_since)).collect();
-            return Err(format!("{moved} of {all} nodes are moved, these are not: {old:?}"));
-        }
-        _ => {}
-    }
-    play.outcome()
-}
-
-const BUDGETS: [BudgetNodes; 3] =
-    [BudgetNodes::Percent(10), BudgetNodes::Percent(100), BudgetNodes::Count(2)];
-
-#[test]
-fn rollouts_in_storms_keep_to_their_canaries_and_freezes_and_lose_nothing() {
-    play_seeds(4, rollout);
 }

@@ -153,6 +153,7 @@ fn a_node_that_is_replaced_in_another_nodepool_is_a_canary_of_its_own() {
         node.labels.insert(labels::NODE_POOL.to_owned(), "other".to_owned());
     }
     facts.node_pools.push(other);
+    facts.node_pools[0].weight = 10;
     let answer = looked(&facts);
     let new = &answer.plan.new_claims[0].claim;
     let pool = facts.node_pools[0].name.as_str();

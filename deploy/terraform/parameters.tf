@@ -206,7 +206,7 @@ variable "min_values_policy" {
 }
 
 variable "ignore_dra_requests" {
-  description = "Karpenter's IGNORE_DRA_REQUESTS. `true`: pods with ResourceClaims stay pending, and are reported. `false`: such a pod is scheduled with its devices. The gates `DRANVIDIAGPU` and `DRAEFA` imply `false`."
+  description = "Karpenter's IGNORE_DRA_REQUESTS. `true`: pods with ResourceClaims stay pending, and are reported. `false`: they are scheduled with their devices. The gates `DRANVIDIAGPU` and `DRAEFA` imply `false`."
   type        = bool
   default     = true
   nullable    = false

@@ -53,8 +53,8 @@ def stack():
 
 
 def releases():
-    functions = boto3.client("lambda").list_functions()["Functions"]
-    return len(functions), {f["Environment"]["Variables"].get("JOURNEYMAN_RELEASE") for f in functions}
+    deployed = release_files.deployed()
+    return len(deployed), set(deployed)
 
 
 def keys(bucket):

@@ -6,6 +6,8 @@ import importlib.machinery
 import importlib.util
 import re
 
+import boto3
+
 from checks import FUNCTIONS, REPOSITORY
 
 SECONDS = 1_700_000_000
@@ -43,6 +45,17 @@ def make(folder, version, seed, program=text_of, ledger=None):
         text = re.sub(r"LedgerFormat: .*", f"LedgerFormat: {ledger}", text)
     tool.fill_stack(REPOSITORY, folder, text, zips, version, COMMIT)
     return folder
+
+
+def deployed():
+    """The releases that the account's functions name, one for each function, such as `1.0.0 (0123456789ab)`."""
+    functions = boto3.client("lambda").list_functions()["Functions"]
+    return [f["Environment"]["Variables"].get("JOURNEYMAN_RELEASE", "") for f in functions]
+
+
+def versions():
+    """Of these releases only the versions, each once."""
+    return {release.partition(" ")[0] for release in deployed()}
 
 
 def digest(template):

@@ -10,8 +10,7 @@ import re
 import time
 from pathlib import Path
 
-import boto3
-
+import release_files
 from reader import commands, every_block
 
 INSTALL, UPGRADE = "install.md", "upgrade.md"
@@ -78,12 +77,6 @@ def delete_bucket():
     return block.replace("ACCOUNT", ACCOUNT, 1)
 
 
-def releases():
-    """The releases that the functions name."""
-    functions = boto3.client("lambda").list_functions()["Functions"]
-    return {f["Environment"]["Variables"].get("JOURNEYMAN_RELEASE", "").split(" ")[0] for f in functions}
-
-
 class Release:
     """The reader's way with one release, and from it to the next one."""
 
@@ -131,7 +124,7 @@ class Release:
         self.are_of(self.former)
 
     def are_of(self, files):
-        found = releases()
+        found = release_files.versions()
         self.visit.checks.check(f"the functions are of release {files.version}", found == {files.version}, found)
 
 

@@ -115,11 +115,6 @@ def changed_functions():
     return [f["FunctionName"] for f in functions() if f.get("Description") == CHANGED]
 
 
-def release():
-    """Versions of the releases that the functions are of."""
-    return {f["Environment"]["Variables"].get("JOURNEYMAN_RELEASE", "").partition(" ")[0] for f in functions()}
-
-
 def discovery_tags():
     filters = [{"Name": "key", "Values": ["karpenter.sh/discovery"]}]
     tags = boto3.client("ec2").describe_tags(Filters=filters)["Tags"]
@@ -191,7 +186,7 @@ class Visit:
         held = status == 2 and all(f"module.journeyman.{name}" in said for name in shown)
         self.checks.check("Terraform plans another template, other code and their stack", held, said)
         self.type(f"release {version} is applied", terraform_lines(second))
-        self.checks.check("the functions are of that release", release() == {version}, release())
+        self.checks.check("the functions are of that release", release_files.versions() == {version}, release_files.versions())
         files = files_of(Path(self.checkout, f"journeyman-{version}-stack"))
         self.checks.check("the bucket has its files alone", keys() == files, keys() ^ files)
 
@@ -208,8 +203,8 @@ class Visit:
         held = done.returncode != 0 and stack()["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
         self.checks.check("a release that fails is an error", held, done.stdout + done.stderr)
         former = files_of(Path(self.checkout, "journeyman-0.1.0-stack"))
-        held = release() == {"0.1.0"} and former <= keys()
-        self.checks.check("the release before is there again, and its files", held, (release(), former - keys()))
+        held = release_files.versions() == {"0.1.0"} and former <= keys()
+        self.checks.check("the release before is there again, and its files", held, (release_files.versions(), former - keys()))
         self.type("the release before is applied again", terraform_lines(commands(PAGE, UPGRADE)[1]))
         self.checks.check("then the bucket has its files alone", keys() == former, keys() ^ former)
 

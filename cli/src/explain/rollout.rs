@@ -34,16 +34,13 @@ pub(super) fn of_claim(records: &Records, claim: &NodeClaim) -> Vec<String> {
                 "NodeClaim {name} is a canary of a halted rollout{back}. Halted at {at:.0}: {why}"
             )
         } else {
-            format!("the rollout to {target} is halted since {at:.0}: {why}")
+            halted((at, halt))
         });
     } else if is_canary {
-        let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
-        let image = image.map(|image| format!(" on image {image}")).unwrap_or_default();
+        let image = claim.image().map(|image| format!(" on image {image}")).unwrap_or_default();
         let is_accepted = records.commands.values().any(|command| {
             let images = command.progress.accepted().map(|accepted| &accepted.images);
-            images.zip(claim.instance.as_ref()).is_some_and(|(images, instance)| {
-                instance.image.as_ref().is_some_and(|image| images.contains(image))
-            })
+            images.zip(claim.image()).is_some_and(|(images, image)| images.contains(image))
         });
         let accepted = if is_accepted { "; the image is accepted" } else { "" };
         lines.push(format!(
@@ -57,12 +54,8 @@ pub(super) fn of_claim(records: &Records, claim: &NodeClaim) -> Vec<String> {
 
 /// What rollouts mean for the nodes of `pool`, which has `claims`, in sentences.
 pub(super) fn of_pool(records: &Records, pool: &str, claims: &[&NodeClaim]) -> Vec<String> {
-    let halted = halts(records).filter(|(_, halt)| halt.target.node_pool.as_str() == pool);
-    let mut lines: Vec<String> = halted
-        .map(|(at, halt)| {
-            format!("the rollout to {} is halted since {at:.0}: {}", halt.target, halt.why)
-        })
-        .collect();
+    let of_pool = halts(records).filter(|(_, halt)| halt.target.node_pool.as_str() == pool);
+    let mut lines: Vec<String> = of_pool.map(halted).collect();
     let held = waiting(records, pool);
     if held.is_some() || !lines.is_empty() {
         let canaries = claims
@@ -86,16 +79,19 @@ fn halts(records: &Records) -> impl Iterator<Item = (Timestamp, &Halt)> {
         .filter_map(|command| Some((command.found_at, command.progress.halt()?)))
 }
 
+fn halted((at, halt): (Timestamp, &Halt)) -> String {
+    format!("the rollout to {} is halted since {at:.0}: {}", halt.target, halt.why)
+}
+
 /// Whether `claim` was moved to `target`: it has its hashes and its image, as far as the records name them.
 fn is_at(claim: &NodeClaim, target: &RolloutTarget) -> bool {
     let has = |hash: StaticHash, wanted: &Option<String>| {
         let stored = hash.of(&claim.annotations);
         stored.zip(wanted.as_ref()).is_none_or(|(stored, wanted)| stored.hash == wanted)
     };
-    let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
     has(NODE_POOL, &target.pool_hash)
         && has(NODE_CLASS, &target.class_hash)
-        && target.image.as_ref().is_none_or(|wanted| image == Some(wanted))
+        && target.image.as_ref().is_none_or(|wanted| claim.image() == Some(wanted))
 }
 
 /// The NodePool whose canary `claim` is.

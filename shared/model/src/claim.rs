@@ -406,6 +406,11 @@ impl NodeClaim {
         self.conditions.initialized_at.or(by_phase)
     }
 
+    /// The image of its instance; `None` before it has one, and if the image is not known.
+    pub fn image(&self) -> Option<&ImageId> {
+        self.instance.as_ref()?.image.as_ref()
+    }
+
     /// Whether it has an instance, and that is in a capacity reservation.
     pub fn is_reserved(&self) -> bool {
         let instance = self.instance.as_ref();

@@ -83,7 +83,7 @@ pub(crate) fn change_class(sim: &Sim, minutes: i64, change: fn(&mut NodeClass)) 
 /// The images that nodes were launched from.
 pub(crate) fn images(sim: &Sim) -> BTreeSet<ImageId> {
     let claims = sim.claims();
-    claims.iter().filter_map(|claim| claim.instance.as_ref()?.image.clone()).collect()
+    claims.iter().filter_map(|claim| claim.image().cloned()).collect()
 }
 
 fn deleted(sim: &Sim) -> Vec<(Timestamp, NodeClaimName, DeletionReason)> {

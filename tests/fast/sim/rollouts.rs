@@ -55,7 +55,7 @@ fn renew_image(sim: &Sim) {
 fn renewed(sim: &Sim, before: &BTreeSet<ImageId>) -> usize {
     let claims = sim.claims();
     let stay = claims.iter().filter(|claim| !claim.is_deleting());
-    let images = stay.filter_map(|claim| claim.instance.as_ref()?.image.as_ref());
+    let images = stay.filter_map(|claim| claim.image());
     images.filter(|image| !before.contains(*image)).count()
 }
 

@@ -78,8 +78,8 @@ pub const SETTINGS: [Setting; 27] = [
         karpenter: Some("IGNORE_DRA_REQUESTS"),
         default: "true",
         allowed: SWITCH,
-        meaning: "`true`: pods with ResourceClaims stay pending, and are reported. `false`: such a pod \
-                  is scheduled with its devices. The gates `DRANVIDIAGPU` and `DRAEFA` imply `false`.",
+        meaning: "`true`: pods with ResourceClaims stay pending, and are reported. `false`: they \
+                  are scheduled with their devices. The gates `DRANVIDIAGPU` and `DRAEFA` imply `false`.",
         set: |settings, text| {
             let is_ignored: Option<bool> = text.parse().ok();
             put(&mut settings.policies.heeds_dra_requests, is_ignored.map(|is_ignored| !is_ignored))

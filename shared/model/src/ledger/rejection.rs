@@ -60,7 +60,7 @@ rejection_reasons! {
     DollarCapReached,
     /// Too few instance types remain for a `minValues`.
     MinValues,
-    /// The pod's ResourceClaims get no devices on such a node.
+    /// The pod's ResourceClaims get no devices on this node.
     NoDevices,
     /// Topology spread, affinity or anti-affinity leaves no domain.
     TopologyRules,

@@ -51,8 +51,7 @@ impl<'a> Wanted<'a> {
     }
 
     pub(super) fn differs_in_image(&self, claim: &NodeClaim) -> bool {
-        let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
-        image.zip(self.image).is_some_and(|(image, wanted)| image != wanted)
+        claim.image().zip(self.image).is_some_and(|(image, wanted)| image != wanted)
     }
 }
 
@@ -118,7 +117,7 @@ impl<'a> Fleet<'a> {
             if !is_moved || has_drifted_otherwise(claim) {
                 continue;
             }
-            let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
+            let image = claim.image();
             for (wanted, group) in &mut groups {
                 if image.is_none() || wanted.is_none() || image == *wanted {
                     group.new.push(claim);

@@ -147,7 +147,7 @@ impl<'a> Rollouts<'a> {
             {
                 continue;
             }
-            let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
+            let image = claim.image();
             // What came in the place of a node of another NodePool is a canary of that one, too.
             let from = claim.annotations.get(labels::MOVED_FROM).and_then(|name| state.pool(name));
             let from = from.filter(|from| from.template.node_class == pool.template.node_class);
@@ -309,10 +309,12 @@ fn judge(state: &State<'_>, pool: &mut PoolRollout<'_>, rollout: &Rollout) {
 fn recorded_halt(state: &State<'_>, target: &RolloutTarget, old: &[Health<'_>]) -> Option<Halt> {
     let settings = state.facts.class_rollouts.get(&target.node_class)?.digest();
     let is_of_class = |Health { claim, .. }: &Health<'_>| {
-        let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
         let hash = target.class_hash.as_ref();
         hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash))
-            || image.zip(target.image.as_ref()).is_some_and(|(image, wanted)| image != wanted)
+            || claim
+                .image()
+                .zip(target.image.as_ref())
+                .is_some_and(|(image, wanted)| image != wanted)
     };
     let mut halts = state.facts.ledger.halts();
     let halt = halts.find(|halt| {

@@ -145,8 +145,7 @@ impl Seen {
 
     /// Whether `claim` is of another image than those from before.
     fn is_moved(&self, claim: &NodeClaim) -> bool {
-        let image = claim.instance.as_ref().and_then(|instance| instance.image.as_ref());
-        image.is_some_and(|image| !self.before.contains(image))
+        claim.image().is_some_and(|image| !self.before.contains(image))
     }
 
     /// Whether `claim` is of another image, and of `pool` or in the place of a node of it.
@@ -207,12 +206,13 @@ impl Seen {
         };
         let drifts: Vec<Command> = commands.into_iter().filter(is_drift).collect();
         self.touch(&claims, &drifts);
+        let mut totals: BTreeMap<&NodePoolName, usize> = BTreeMap::new();
         for claim in claims.iter().filter(|claim| !claim.is_deleting()) {
-            *self.totals.entry(claim.node_pool.clone()).or_default() += 0;
+            *totals.entry(&claim.node_pool).or_default() += 1;
         }
-        for (pool, most) in &mut self.totals {
-            let of_pool = claims.iter().filter(|claim| claim.node_pool == *pool);
-            *most = (*most).max(of_pool.filter(|claim| !claim.is_deleting()).count());
+        for (pool, total) in totals {
+            let most = self.totals.entry(pool.clone()).or_default();
+            *most = total.max(*most);
         }
         for (pool, total) in &self.totals {
             let touched = self.touched.values().filter(|touched| *touched == pool).count();

@@ -146,7 +146,8 @@ impl<'a> StackPlace<'a> {
         let values = asked(&declared, &mut new, &former, answers.as_deref_mut(), out)?;
         let architecture = parameters::value_of(ARCHITECTURE, &declared, &new, &former);
         self.upload_zips(template, zips, architecture.unwrap_or_default(), screen, out)?;
-        let set = format!("journeyman-{}", now().as_second());
+        // Two attempts of one second are two change sets: CloudFormation keeps a failed one under its name.
+        let set = format!("journeyman-{}", now().as_millisecond());
         let made = self.account.create_change_set(name, (&set, self.deployment), &url, &values);
         made.map_err(BadInput::one)?;
         if !self.wait_for_change_set(&set, screen, out)? {

@@ -99,6 +99,8 @@ impl AccountClient {
             .create_change_set()
             .stack_name(name)
             .change_set_name(set)
+            // A request that is sent again, because its answer was lost, makes no second one.
+            .client_token(set)
             .change_set_type(kind)
             .template_url(url)
             // The functions' roles, and the transform of AWS SAM.

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use model::{
     NodeClaim,
-    labels::{CANARY, MOVED_FROM},
+    labels::CANARY,
     ledger::{Decision, RejectionReason},
     rollout::{Halt, RolloutTarget},
     static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
@@ -96,7 +96,7 @@ fn is_at(claim: &NodeClaim, target: &RolloutTarget) -> bool {
 
 /// The NodePool whose canary `claim` is.
 fn of_origin(claim: &NodeClaim) -> &str {
-    claim.annotations.get(MOVED_FROM).map_or(claim.node_pool.as_str(), String::as_str)
+    claim.moved_from().map_or(claim.node_pool.as_str(), |(pool, _)| pool)
 }
 
 /// Why nodes of `pool` that are still there wait, as the newest decision says that holds any of them for a rollout.

@@ -15,6 +15,8 @@ use crate::{
     duration::{doubled, later},
     labels,
     ledger::CREATED_VERSION,
+    node_pool::NodePool,
+    static_hash::NODE_POOL,
 };
 
 pub use conditions::{ClaimConditions, Disrupting, Reboot, VolumeState, VolumesDetached};
@@ -409,6 +411,19 @@ impl NodeClaim {
     /// The image of its instance; `None` before it has one, and if the image is not known.
     pub fn image(&self) -> Option<&ImageId> {
         self.instance.as_ref()?.image.as_ref()
+    }
+
+    /// The NodePool whose drifted node it replaces, if that is another one, and the hash of that NodePool at that time.
+    pub fn moved_from(&self) -> Option<(&str, Option<&str>)> {
+        let text = self.annotations.get(labels::MOVED_FROM)?;
+        Some(text.split_once('/').map_or((text, None), |(pool, hash)| (pool, Some(hash))))
+    }
+
+    /// Has it replace a drifted node of `pool`, which is not its own.
+    pub fn set_moved_from(&mut self, pool: &NodePool) {
+        let hash = NODE_POOL.of(&pool.annotations);
+        let hash = hash.map(|stored| format!("/{}", stored.hash)).unwrap_or_default();
+        self.annotations.insert(labels::MOVED_FROM.to_owned(), format!("{}{hash}", pool.name));
     }
 
     /// Whether it has an instance, and that is in a capacity reservation.

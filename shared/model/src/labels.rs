@@ -154,7 +154,8 @@ pub const LAUNCH_TEMPLATE_VERSION: &str = "journeyman/launch-template-version";
 pub const CANDIDATE_IMAGES: &str = "journeyman/candidate-images";
 /// NodeClaim annotation: it replaces a drifted node, and starts from the candidate images of its EC2NodeClass.
 pub const CANARY: &str = "journeyman/canary";
-/// NodeClaim annotation: it replaces a drifted node of this other NodePool, whose EC2NodeClass has rollouts.
+/// NodeClaim annotation: it replaces a drifted node of this other NodePool, whose EC2NodeClass has rollouts; the hash of
+/// that NodePool is behind a slash.
 pub const MOVED_FROM: &str = "journeyman/moved-from";
 /// What the EC2NodeClass annotations of rollouts begin with.
 pub const ROLLOUT_PREFIX: &str = "journeyman/rollout-";

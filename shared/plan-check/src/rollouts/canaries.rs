@@ -6,7 +6,6 @@ use jiff::SignedDuration;
 use model::{
     DeletionReason, ImageId, NodeClaim, NodeClassName,
     disruption::DisruptionReason,
-    labels::MOVED_FROM,
     node_pool::{BudgetNodes, NodePool},
     rollout::Rollout,
     static_hash::{NODE_CLASS, NODE_POOL, StoredHash},
@@ -110,10 +109,9 @@ impl<'a> Fleet<'a> {
             }
         }
         let stay = world.facts.ledger.claims.values().filter(|claim| !claim.is_deleting());
-        for claim in stay.filter(|claim| is_of(claim, pool)) {
+        for claim in stay.filter(|claim| is_of(world, claim, pool)) {
             let Some(of_claim) = world.pools.get(&claim.node_pool) else { continue };
-            let is_class = of_claim.template.node_class == pool.template.node_class;
-            let is_moved = is_class && !Wanted::of(world, claim, of_claim).differs(claim);
+            let is_moved = !Wanted::of(world, claim, of_claim).differs(claim);
             if !is_moved || has_drifted_otherwise(claim) {
                 continue;
             }
@@ -160,10 +158,18 @@ impl<'a> Fleet<'a> {
     }
 }
 
-/// Whether `claim` is a node of `pool`, or came in the place of one.
-fn is_of(claim: &NodeClaim, pool: &NodePool) -> bool {
-    let from = claim.annotations.get(MOVED_FROM);
-    claim.node_pool == pool.name || from.is_some_and(|from| *from == pool.name.as_str())
+/// Whether `claim` is a canary of `pool`, if it is one: it came in the place of one of its nodes as the NodePool is now,
+/// or is one of its nodes that came in the place of no other NodePool's.
+fn is_of(world: &World<'_>, claim: &NodeClaim, pool: &NodePool) -> bool {
+    let class_of = |name: &str| {
+        let pool = world.facts.node_pools.iter().find(|pool| pool.name.as_str() == name);
+        pool.map(|pool| &pool.template.node_class)
+    };
+    let class = class_of(claim.node_pool.as_str());
+    let from = claim.moved_from().filter(|(from, _)| class.is_some() && class_of(from) == class);
+    let Some((from, hash)) = from else { return claim.node_pool == pool.name };
+    let stored = NODE_POOL.of(&pool.annotations).map(|stored| stored.hash);
+    pool.name.as_str() == from && hash.zip(stored).is_none_or(|(hash, stored)| hash == stored)
 }
 
 fn is_deleted_for_drift(claim: &NodeClaim) -> bool {

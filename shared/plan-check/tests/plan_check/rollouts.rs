@@ -109,6 +109,12 @@ fn a_node_that_came_from_another_nodepool_is_a_canary_of_that_one() {
     check(&facts, 1, &[]);
     from(&mut facts, "general");
     check(&facts, 1, &["would have 2 canaries"]);
+    // It came for this change of the NodePool, and not for an earlier one.
+    facts.node_pools[0].annotations.extend(NODE_POOL.annotations("2"));
+    from(&mut facts, "general/2");
+    check(&facts, 1, &["would have 2 canaries"]);
+    from(&mut facts, "general/1");
+    check(&facts, 1, &[]);
 }
 
 #[test]

@@ -113,14 +113,11 @@ impl PreparedCluster<'_> {
         let is_of_drift = matches!(command.method, Method::Drift | Method::StaticDrift);
         let mut replaced =
             command.candidates.iter().filter_map(|name| facts.ledger.claims.get(name));
-        let from = replaced.next().map(|claim| &claim.node_pool);
-        let from = from.filter(|from| {
-            let pool = self.state.pool(from.as_str());
-            pool.is_some_and(|pool| facts.class_rollouts.contains_key(&pool.template.node_class))
-        });
+        let from = replaced.next().and_then(|claim| self.state.pool(claim.node_pool.as_str()));
+        let from = from.filter(|pool| facts.class_rollouts.contains_key(&pool.template.node_class));
         for new in plan.new_claims.iter_mut().filter(|_| is_of_drift) {
-            if let Some(from) = from.filter(|from| **from != new.claim.node_pool) {
-                new.claim.annotations.insert(labels::MOVED_FROM.to_owned(), from.to_string());
+            if let Some(from) = from.filter(|from| from.name != new.claim.node_pool) {
+                new.claim.set_moved_from(from);
             }
             let class = &new.claim.node_class;
             let mut images = facts.class_candidates.get(class).into_iter().flatten();

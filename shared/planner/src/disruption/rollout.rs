@@ -10,10 +10,7 @@
 mod health;
 mod images;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    slice,
-};
+use std::{collections::BTreeMap, slice};
 
 use jiff::Timestamp;
 use model::{
@@ -22,7 +19,6 @@ use model::{
     disruption::{Command, DisruptionReason, Method, Progress},
     duration::later,
     facts::Facts,
-    labels,
     ledger::Snapshot,
     node_class::NodeClass,
     node_pool::NodePool,
@@ -148,17 +144,19 @@ impl<'a> Rollouts<'a> {
                 continue;
             }
             let image = claim.image();
-            // What came in the place of a node of another NodePool is a canary of that one, too.
-            let from = claim.annotations.get(labels::MOVED_FROM).and_then(|name| state.pool(name));
-            let from = from.filter(|from| from.template.node_class == pool.template.node_class);
-            let pools = from.into_iter().chain([pool]);
-            let names: BTreeSet<&NodePoolName> = pools.map(|pool| &pool.name).collect();
-            let of_pools = self.pools.iter_mut().filter(|(name, _)| names.contains(*name));
-            for (target, group) in of_pools.flat_map(|(_, of_pool)| &mut of_pool.groups) {
-                let is_image =
-                    image.is_none() || target.image.is_none() || image == target.image.as_ref();
+            // What came in the place of a node of another NodePool is a canary of that one, and not of its own.
+            let from = claim.moved_from().and_then(|(name, hash)| {
+                let from = state.pool(name)?;
+                (from.template.node_class == pool.template.node_class).then_some((from, hash))
+            });
+            let (of, hash) = from.unwrap_or((pool, None));
+            let Some(of_pool) = self.pools.get_mut(&of.name) else { continue };
+            for (target, group) in &mut of_pool.groups {
+                let is_image = is_same_or_unknown(image, target.image.as_ref());
+                // It came for an earlier change of that NodePool.
+                let is_hash = is_same_or_unknown(hash, target.pool_hash.as_deref());
                 let is_recent = group.since.is_none_or(|since| since <= claim.created_at);
-                if is_image && is_recent {
+                if is_image && is_hash && is_recent {
                     group.new.push(Health::of(entry, claim, state.now));
                 }
             }
@@ -392,6 +390,10 @@ fn wanted(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> RolloutTarge
         node_pool: pool.name.clone(),
         node_class,
     }
+}
+
+fn is_same_or_unknown<T: PartialEq>(stored: Option<T>, wanted: Option<T>) -> bool {
+    stored.zip(wanted).is_none_or(|(stored, wanted)| stored == wanted)
 }
 
 /// Whether `claim` is deleted because it has drifted.

@@ -11,6 +11,7 @@ use model::{
     facts::Facts,
     labels::{self, ROLLOUT_BAKE_TIME, ROLLOUT_CANARY, ROLLOUT_FREEZE},
     node::{IllCondition, IllStatus},
+    node_pool::NodePool,
     recorded::Question,
     rollout::RolloutAnnotations,
     static_hash::{NODE_CLASS, NODE_POOL},
@@ -158,7 +159,7 @@ fn a_node_that_is_replaced_in_another_nodepool_is_a_canary_of_its_own() {
     let new = &answer.plan.new_claims[0].claim;
     let pool = facts.node_pools[0].name.as_str();
     assert_eq!((new.node_pool.as_str(), moved(facts.clone())), (pool, 1));
-    assert_eq!(new.annotations.get(labels::MOVED_FROM).map(String::as_str), Some("other"));
+    assert_eq!(new.moved_from(), Some(("other", None)));
     // It is enough that it is healthy there.
     let mut passed = with_canaries(19, 1, 900, &[TWENTIETH]);
     passed.node_pools = facts.node_pools.clone();
@@ -173,8 +174,27 @@ fn a_node_that_is_replaced_in_another_nodepool_is_a_canary_of_its_own() {
         node.labels.insert(labels::NODE_POOL.to_owned(), "other".to_owned());
     }
     assert_eq!(moved(passed.clone()), 19);
-    claim(&mut passed, "new0").conditions.initialized_at = Some(ago(899));
-    assert_eq!(moved(passed), 0);
+    let mut waits = passed.clone();
+    claim(&mut waits, "new0").conditions.initialized_at = Some(ago(899));
+    assert_eq!(moved(waits), 0);
+    // It is none of the NodePool where it is, and none of a later change of the other one.
+    let mut here = with_canaries(19, 1, 900, &[TWENTIETH]);
+    here.node_pools = facts.node_pools.clone();
+    assert_eq!(moved(here.clone()), 19);
+    let other = here.node_pools[1].clone();
+    claim(&mut here, "new0").set_moved_from(&other);
+    assert_eq!(moved(here), 1);
+    let hash = |pool: &mut NodePool, hash| pool.annotations.extend(NODE_POOL.annotations(hash));
+    for (now, count) in [("1", 19), ("2", 1)] {
+        let mut facts = passed.clone();
+        let other = facts.node_pools.iter_mut().find(|pool| pool.name.as_str() == "other").unwrap();
+        hash(other, "1");
+        let from = other.clone();
+        hash(other, now);
+        claim(&mut facts, "new0").set_moved_from(&from);
+        assert_eq!(claim(&mut facts, "new0").moved_from(), Some(("other", Some("1"))));
+        assert_eq!(moved(facts), count, "hash {now}");
+    }
 }
 
 #[test]

@@ -41,6 +41,8 @@ mod gates;
 mod interruptions;
 #[path = "sim/join.rs"]
 mod join;
+#[path = "sim/judged.rs"]
+mod judged;
 #[path = "sim/launch_faults.rs"]
 mod launch_faults;
 #[path = "sim/launch_template.rs"]

@@ -12,6 +12,7 @@ use simulator::{Action, Chance, Disorder, Sim, SpotTarget, Storm, WorldSettings}
 use tests::variable;
 
 use crate::{
+    judged::judged,
     neighbour::Neighbour,
     world::{catalog, minute, play, scale, sim},
 };
@@ -95,7 +96,7 @@ const WORLDS_PER_LINE: u64 = 50;
 /// Plays `seeds` worlds, or as many as the environment says. What fails names its seed.
 pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) {
     if let Some(seed) = variable("JOURNEYMAN_SEED") {
-        panic!("seed {seed}: {:?}", outcome(seed));
+        panic!("seed {seed}: {:?}", judged(|| outcome(seed)));
     }
     let seeds = variable("JOURNEYMAN_SEEDS").unwrap_or(seeds);
     let failures = failures(seeds, outcome);
@@ -110,7 +111,7 @@ fn failures(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) -> V
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let played = AtomicU64::new(0);
     let play_one = |seed: u64| {
-        let failure = outcome(seed).err();
+        let failure = judged(|| outcome(seed)).err();
         let number = 1 + played.fetch_add(1, Ordering::Relaxed);
         if failure.is_some() || number.is_multiple_of(WORLDS_PER_LINE) {
             println!("{number} of {seeds} worlds played; seed {seed}: {failure:?}");

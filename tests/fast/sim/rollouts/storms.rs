@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests::{self, InputFile};
 use model::{
-    ClaimPhase, DeletionReason, ImageId, NodeClaim, NodeClaimName, NodePoolName,
+    ClaimPhase, ImageId, NodeClaim, NodeClaimName, NodePoolName,
     disruption::{Command, DisruptionReason, Progress},
-    labels::{MOVED_FROM, ROLLOUT_BAKE_TIME, ROLLOUT_CANARY, ROLLOUT_FREEZE},
+    labels::{ROLLOUT_BAKE_TIME, ROLLOUT_CANARY, ROLLOUT_FREEZE},
     node_class::Image,
 };
 use simulator::{Action, Chance, ClusterObject, Dispatch, Sim, SpotTarget, Storm};
@@ -122,14 +122,21 @@ fn images_of_status(sim: &Sim) -> Vec<Image> {
     sim.class_status(&name).map(|status| status.images).unwrap_or_default()
 }
 
+/// An old node that was replaced.
+struct Touched {
+    pool: NodePoolName,
+    /// What came in its place: some nodes have two.
+    new: Vec<NodeClaimName>,
+}
+
 /// What was seen of a rollout from minute to minute.
 struct Seen {
     /// Images from before.
     before: BTreeSet<ImageId>,
     has_spread: bool,
     is_halted: bool,
-    /// Old nodes that were replaced because they drifted, each with its NodePool.
-    touched: BTreeMap<NodeClaimName, NodePoolName>,
+    /// Old nodes that were replaced because they drifted.
+    touched: BTreeMap<NodeClaimName, Touched>,
     /// The most nodes that each NodePool had. What ends later makes no canary one too many.
     totals: BTreeMap<NodePoolName, usize>,
     /// Since which minute a bad image is there whose pods crash.
@@ -148,31 +155,30 @@ impl Seen {
         claim.image().is_some_and(|image| !self.before.contains(image))
     }
 
-    /// Whether `claim` is of another image, and of `pool` or in the place of a node of it.
+    /// Whether `claim` is of another image, and in the place of a node of `pool`.
     fn is_moved_from(&self, claim: &NodeClaim, pool: &NodePoolName) -> bool {
-        let from = claim.annotations.get(MOVED_FROM).map(String::as_str);
-        let is_moved = self.is_moved(claim) && !claim.is_deleting();
-        is_moved && (claim.node_pool == *pool || from == Some(pool.as_str()))
+        let from = claim.moved_from().map_or(claim.node_pool.as_str(), |(from, _)| from);
+        self.is_moved(claim) && !claim.is_deleting() && pool.as_str() == from
     }
 
-    /// Notes which old nodes the drift `commands` replace. One whose command was rolled back is as before.
+    /// Notes which old nodes the drift `commands` replace, and by what.
     fn touch(&mut self, claims: &[NodeClaim], commands: &[Command]) {
-        let candidates = |command: &Command| command.candidates.clone();
-        let replaced: BTreeSet<_> = commands.iter().flat_map(candidates).collect();
-        let is_drift = DeletionReason::Disrupted(DisruptionReason::Drifted);
-        let is_untouched = |claim: &NodeClaim| match &claim.deletion {
-            Some(deletion) => deletion.reason != is_drift,
-            None => !replaced.contains(&claim.name),
-        };
-        let untouched = claims.iter().filter(|claim| is_untouched(claim));
-        for claim in untouched {
-            self.touched.remove(&claim.name);
-        }
-        for claim in claims.iter().filter(|claim| replaced.contains(&claim.name)) {
-            if !self.is_moved(claim) {
-                self.touched.insert(claim.name.clone(), claim.node_pool.clone());
+        for command in commands {
+            let Progress::Launching { claims: new, .. } = &command.progress else { continue };
+            let is_replaced = |claim: &&NodeClaim| command.candidates.contains(&claim.name);
+            let replaced: Vec<&NodeClaim> = claims.iter().filter(is_replaced).collect();
+            for claim in replaced {
+                let touched = Touched { pool: claim.node_pool.clone(), new: new.clone() };
+                if !self.is_moved(claim) {
+                    self.touched.insert(claim.name.clone(), touched);
+                }
             }
         }
+        // One that ends makes room for another one.
+        let is_there = |name: &NodeClaimName| {
+            claims.iter().any(|claim| claim.name == *name && !claim.is_deleting())
+        };
+        self.touched.retain(|_, touched| touched.new.iter().any(is_there));
     }
 
     /// Whether as many nodes as there may be canaries have been there for the bake time, in the place of nodes of `pool`.
@@ -215,12 +221,9 @@ impl Seen {
             *most = total.max(*most);
         }
         for (pool, total) in &self.totals {
-            let touched = self.touched.values().filter(|touched| *touched == pool).count();
+            let touched = self.touched.values().filter(|touched| touched.pool == *pool).count();
             let may_follow = !course.is_bad
                 && (self.has_spread || self.has_passed(&claims, course, pool, minutes));
-            // One that ends makes room for another one, and some nodes have two in their place.
-            let touched =
-                touched.min(claims.iter().filter(|claim| self.is_moved_from(claim, pool)).count());
             if canaries(course.canary, *total) < touched && !may_follow {
                 return Err(format!(
                     "{touched} of {total} nodes of {pool} are replaced in minute {minutes}, and {} may be",
@@ -262,7 +265,8 @@ impl Seen {
 
     /// Whether all is rolled out, or back.
     fn is_over(&self, sim: &Sim, course: &Course) -> bool {
-        if sim.claims().iter().any(NodeClaim::is_deleting) {
+        // What never joins goes after a quarter of an hour.
+        if sim.claims().iter().any(|claim| claim.phase != ClaimPhase::Initialized) {
             return false;
         }
         if self.is_halted {

@@ -82,6 +82,9 @@ fn forbidden<'a>(
         return Some(format!("EC2NodeClass {class} is frozen by `{}`", freeze.text));
     }
     let wanted = Wanted::of(world, claim, pool);
+    if canaries::leads_back(world, claim, &wanted) {
+        return None;
+    }
     if let Some(halt) = halt(world, claim, &wanted) {
         return Some(format!("the rollout of EC2NodeClass {class} is halted: {}", halt.why));
     }

@@ -66,6 +66,12 @@ pub(super) fn is_halted(world: &World<'_>, class: &NodeClassName, image: &ImageI
     })
 }
 
+/// Whether `claim` is moved back to what is `wanted` from an image whose rollout is halted: that is no rollout.
+pub(super) fn leads_back(world: &World<'_>, claim: &NodeClaim, wanted: &Wanted<'_>) -> bool {
+    wanted.differs_in_image(claim)
+        && claim.image().is_some_and(|image| is_halted(world, wanted.class, image))
+}
+
 /// The nodes of a NodePool that are moved to one image, or, without images, to the same hashes.
 #[derive(Default)]
 pub(super) struct Group<'a> {
@@ -100,7 +106,7 @@ impl<'a> Fleet<'a> {
         let mut groups: BTreeMap<Option<&ImageId>, Group<'a>> = BTreeMap::new();
         for claim in &of_pool {
             let wanted = Wanted::of(world, claim, pool);
-            if wanted.differs(claim) {
+            if wanted.differs(claim) && !leads_back(world, claim, &wanted) {
                 let group = groups.entry(wanted.image).or_default();
                 group.leaving += usize::from(is_deleted_for_drift(claim));
                 if !is_going(claim) {

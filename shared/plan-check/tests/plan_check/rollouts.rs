@@ -210,6 +210,14 @@ fn nothing_is_moved_to_what_is_halted() {
     check(&facts, 1, &[]);
 }
 
+#[test]
+fn the_way_back_from_a_halted_image_has_no_canaries() {
+    let mut facts = fleet(6, 0, ONE);
+    check(&facts, 2, &["would have 2 canaries"]);
+    halt(&mut facts, |halt| halt.target.image = Some(id("ami-1")));
+    check(&facts, 6, &[]);
+}
+
 /// A plan that replaces `general-6-0` by a node with the annotation of canaries.
 fn replaced(method: Method) -> Plan {
     let mut claim: NodeClaim = good_claim("general-7-0");

@@ -112,6 +112,9 @@ impl<'a> Rollouts<'a> {
             let Some(pool) = self.pool(state, claim) else { continue };
             let of_pool = self.pools.entry(&pool.name).or_default();
             of_pool.total += usize::from(!entry.is_marked_for_deletion());
+            if leads_back(state, claim, pool) {
+                continue;
+            }
             let Some((since, reason)) = conditions::drift(state, entry, pool) else { continue };
             let group = of_pool.groups.entry(wanted(state, claim, pool)).or_default();
             if is_leaving(claim) {
@@ -178,6 +181,9 @@ impl<'a> Rollouts<'a> {
             let (text, ends) = (freeze.text.clone(), freeze.ends(state.now));
             return Some(Objection::Frozen { class: class.clone(), text, ends });
         }
+        if leads_back(state, candidate.claim, candidate.pool) {
+            return None;
+        }
         let pool = self.pools.get(&candidate.pool.name)?;
         let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
         if let Some(halt) = &group.halt {
@@ -221,6 +227,9 @@ impl<'a> Rollouts<'a> {
         state: &State<'a>,
         candidate: &Candidate<'a>,
     ) -> Option<(usize, &Group<'a>)> {
+        if leads_back(state, candidate.claim, candidate.pool) {
+            return None;
+        }
         let pool = self.pools.get(&candidate.pool.name)?;
         let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
         pool.room().filter(|_| !group.has_passed).map(|room| (room, group))
@@ -377,6 +386,15 @@ fn is_over(facts: &Facts, halt: &Halt) -> bool {
     differs(hash.map(String::as_str), target.class_hash.as_deref())
         || differs(pool_hash.map(|stored| stored.hash), target.pool_hash.as_deref())
         || !target.image.as_ref().is_none_or(is_image)
+}
+
+/// Whether `claim` of `pool` is moved back from an image whose rollout is halted. The way back has no canaries, and
+/// nothing halts it.
+fn leads_back(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> bool {
+    claim.image().is_some_and(|image| {
+        state.facts.is_halted(&claim.node_class, image)
+            && conditions::wanted_image(state, claim, pool).is_some_and(|wanted| wanted != image)
+    })
 }
 
 /// What `claim` of `pool` is moved to.

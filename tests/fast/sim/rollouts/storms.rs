@@ -137,6 +137,8 @@ struct Seen {
     is_halted: bool,
     /// Old nodes that were replaced because they drifted.
     touched: BTreeMap<NodeClaimName, Touched>,
+    /// NodePools whose canaries passed. A halt in another one does not undo what followed.
+    passed: BTreeSet<NodePoolName>,
     /// The most nodes that each NodePool had. What ends later makes no canary one too many.
     totals: BTreeMap<NodePoolName, usize>,
     /// Since which minute a bad image is there whose pods crash.
@@ -145,9 +147,15 @@ struct Seen {
 
 impl Seen {
     fn of(sim: &Sim) -> Self {
-        let (touched, totals) = (BTreeMap::new(), BTreeMap::new());
-        let before = images(sim);
-        Self { before, has_spread: false, is_halted: false, touched, totals, broken_since: None }
+        Self {
+            before: images(sim),
+            has_spread: false,
+            is_halted: false,
+            touched: BTreeMap::new(),
+            passed: BTreeSet::new(),
+            totals: BTreeMap::new(),
+            broken_since: None,
+        }
     }
 
     /// Whether `claim` is of another image than those from before.
@@ -222,8 +230,10 @@ impl Seen {
         }
         for (pool, total) in &self.totals {
             let touched = self.touched.values().filter(|touched| touched.pool == *pool).count();
-            let may_follow = !course.is_bad
-                && (self.has_spread || self.has_passed(&claims, course, pool, minutes));
+            if self.has_passed(&claims, course, pool, minutes) {
+                self.passed.insert(pool.clone());
+            }
+            let may_follow = !course.is_bad && (self.has_spread || self.passed.contains(pool));
             if canaries(course.canary, *total) < touched && !may_follow {
                 return Err(format!(
                     "{touched} of {total} nodes of {pool} are replaced in minute {minutes}, and {} may be",
@@ -291,7 +301,9 @@ fn rollout(seed: u64) -> Result<(), String> {
             play.sim.stop_faults();
         }
         play.until(minute(minutes + 1))?;
-        for image in (&images(&play.sim) - &seen.before).into_iter().filter(|_| course.is_bad) {
+        // The status names it before a node starts from it.
+        let selected = images_of_status(&play.sim).into_iter().map(|image| image.id);
+        for image in selected.filter(|image| course.is_bad && !seen.before.contains(image)) {
             play.sim.act(Action::BreakImage(image));
         }
         seen.look(&play.sim, &course, minutes + 1)?;

@@ -14,7 +14,7 @@ use model::{
 };
 use planner::{Answer, disruption::images_of_rollout};
 
-use super::{TWENTIETH, crashes, ended, looked, moved, remembered, with_canaries};
+use super::{TWENTIETH, add_one, crashes, ended, looked, moved, remembered, with_canaries};
 use crate::planner::support::cluster::*;
 
 /// Nodes on the accepted `ami-1` and `canaries` on the candidate `ami-2`, initialized `age` seconds ago.
@@ -86,6 +86,16 @@ fn a_halt_leads_back_to_the_accepted_image() {
     let [new] = answer.plan.new_claims.as_slice() else { panic!("one node is replaced") };
     assert!(!new.claim.annotations.contains_key(CANARY));
     assert_eq!(accepted(&answer).len(), 0);
+    // The only node on the accepted image fails: that halts nothing, and all canaries go back.
+    let mut failing = facts.clone();
+    failing
+        .ledger
+        .claims
+        .retain(|_, claim| matches!(claim.name.as_str(), "claim-n00" | "claim-new0"));
+    failing.nodes.retain(|name, _| name.as_str() == "new0");
+    claim(&mut failing, "n00").instance.as_mut().unwrap().launched_at = ago(600);
+    add_one(&mut failing, "new1", "ami-2", 700);
+    assert_eq!((moved(failing.clone()), super::halts(&looked(&failing))), (2, 0));
     // Nothing is left to do, and the candidate is not accepted for that.
     facts.ledger.claims.remove("claim-new0");
     facts.nodes.remove("new0");

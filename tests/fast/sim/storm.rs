@@ -93,7 +93,7 @@ pub(crate) fn is_large() -> bool {
 /// How many worlds are played for a line that says so.
 const WORLDS_PER_LINE: u64 = 50;
 
-/// Plays `seeds` worlds, or as many as the environment says. What fails names its seed.
+/// Plays `seeds` worlds, or as many as the environment says, from the seed on that it says. What fails names its seed.
 pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) {
     if let Some(seed) = variable("JOURNEYMAN_SEED") {
         panic!("seed {seed}: {:?}", judged(|| outcome(seed)));
@@ -105,10 +105,11 @@ pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String>
     assert!(failures.is_empty(), "{count} of {seeds} worlds failed:\n{}", failures.join("\n"));
 }
 
-/// The seeds below `seeds` that failed, in order, with why. Worlds share nothing, so every core plays
+/// Those of `seeds` seeds that failed, in order, with why. Worlds share nothing, so every core plays
 /// its part of them. A run of hours says how far it is, and what failed so far.
 fn failures(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) -> Vec<String> {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let begin = variable("JOURNEYMAN_FIRST_SEED").unwrap_or(0);
     let played = AtomicU64::new(0);
     let play_one = |seed: u64| {
         let failure = judged(|| outcome(seed)).err();
@@ -119,7 +120,7 @@ fn failures(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) -> V
         Some((seed, failure?))
     };
     let play_every = |first: u64| -> Vec<(u64, String)> {
-        (first..seeds).step_by(cores).filter_map(&play_one).collect()
+        (begin + first..begin + seeds).step_by(cores).filter_map(&play_one).collect()
     };
     let mut failures: Vec<(u64, String)> = std::thread::scope(|scope| {
         let play_every = &play_every;

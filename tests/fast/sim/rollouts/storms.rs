@@ -215,6 +215,9 @@ impl Seen {
         self.has_spread |= commands.iter().any(|command| command.progress.accepted().is_some())
             || (!images.is_empty() && !images.iter().any(is_old));
         self.is_halted |= commands.iter().any(|command| command.progress.halt().is_some());
+        if course.is_bad && self.has_spread {
+            return Err(format!("a bad image is accepted in minute {minutes}"));
+        }
         let is_drift = |command: &Command| {
             command.is_under_way() && command.method.reason() == DisruptionReason::Drifted
         };
@@ -280,7 +283,8 @@ impl Seen {
             return false;
         }
         if self.is_halted {
-            images(sim).is_subset(&self.before)
+            // From an accepted image there is no way back.
+            self.has_spread || images(sim).is_subset(&self.before)
         } else {
             !course.is_bad && images(sim).is_disjoint(&self.before)
         }

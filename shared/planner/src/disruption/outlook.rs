@@ -9,6 +9,7 @@ use model::{
     CommandId, NodeName, NodePoolName,
     disruption::{DisruptionReason, Method},
     facts::Facts,
+    ledger::RejectionReason,
 };
 
 use super::{
@@ -64,7 +65,8 @@ impl Outlook {
 
     /// Why `node` is not disrupted now, in one reason: what the first method says that is meant for the node, in the
     /// order in which methods are asked. Several nodes at once are passed over: why the node cannot be disrupted alone
-    /// says more. `acting` is what is disrupted now: if another method would disrupt the node, `acting` comes first.
+    /// says more. If the node has drifted and waits for a rollout, that says more than what other methods wait for.
+    /// `acting` is what is disrupted now: if another method would disrupt the node, `acting` comes first.
     /// The method is `None` if the reason is not that of one method. `None` if `acting` names the node, or no method
     /// was asked.
     pub fn decisive<'o>(
@@ -78,6 +80,11 @@ impl Outlook {
         if let Some(objection) = self.ineligible.get(node.as_str()) {
             return Some((None, Said::Objection(objection)));
         }
+        let waits = |said: &Said<'_>| matches!(said, Said::Objection(why) if why.reason() == RejectionReason::Rollout);
+        let waiting = self
+            .answers
+            .keys()
+            .find_map(|method| Some((Some(*method), self.said(*method, node).filter(waits)?)));
         let mut last = None;
         for (method, answer) in
             self.answers.iter().filter(|(method, _)| **method != Method::MultiNode)
@@ -93,7 +100,8 @@ impl Outlook {
                 return Some((None, said));
             }
             if is_meant {
-                return Some((Some(*method), said));
+                let waiting = waiting.filter(|_| !matches!(said, Said::After(_)));
+                return waiting.or(Some((Some(*method), said)));
             }
             last = Some((None, said));
         }

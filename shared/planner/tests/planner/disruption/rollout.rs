@@ -16,7 +16,10 @@ use model::{
     rollout::RolloutAnnotations,
     static_hash::{NODE_CLASS, NODE_POOL},
 };
-use planner::{Answer, Memory, answer, disruption::rollout_condition};
+use planner::{
+    Answer, Memory, answer,
+    disruption::{Options, outlook, rollout_condition},
+};
 
 use crate::planner::support::cluster::*;
 
@@ -140,6 +143,22 @@ fn the_others_follow_once_the_canaries_are_healthy_for_the_bake_time() {
     node(&mut unready, "new0").ill_conditions = vec![ill];
     let why = self::why(&unready, Method::Drift, "n03");
     assert_eq!(why, "the rollout of EC2NodeClass default waits for its canaries");
+}
+
+#[test]
+fn that_a_node_waits_for_canaries_says_more_than_that_no_node_is_consolidated() {
+    let mut facts = with_canaries(19, 1, 599, &[TWENTIETH]);
+    facts.node_pools[0].disruption.consolidate_after = None;
+    let outlook = outlook(&facts, &Options::default());
+    let said = |node: &str| {
+        let (method, said) = outlook.decisive(&node.parse().unwrap(), outlook.proposal())?;
+        Some((method, said.to_string()))
+    };
+    let (method, why) = said("n03").expect("a reason");
+    assert_eq!(method, Some(Method::Drift));
+    assert!(why.starts_with("the rollout of EC2NodeClass default waits"), "{why}");
+    let (_, why) = said("new0").expect("a reason");
+    assert_eq!(why, "consolidateAfter of NodePool general is Never");
 }
 
 #[test]

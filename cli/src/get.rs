@@ -67,7 +67,7 @@ pub enum RecordsKind {
     /// Disruption commands in progress.
     #[value(alias = "command")]
     Commands,
-    /// Images of nodes by NodePool, and rollouts that are halted.
+    /// Images of nodes by NodePool, and rollouts that wait or are halted.
     #[value(alias = "rollout")]
     Rollouts,
     /// Prices of nodes by NodePool and capacity type; `plan --html` has them by workload.

@@ -3,6 +3,7 @@
 
 mod file;
 mod json;
+mod rollouts;
 mod table;
 
 use std::{collections::BTreeMap, path::PathBuf};
@@ -23,6 +24,7 @@ use report::{error::BadInput, progress::ProgressLine};
 
 pub use file::{PackedFacts, write};
 pub(crate) use json::{claim, command, decision, known, progress};
+pub(crate) use rollouts::is_at;
 
 /// Items of facts begin with it.
 const FACTS_PREFIX: &str = "facts#";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{
     NodeClaim, NodeClaimName, NodeName,
-    ledger::{Decision, DecisionKind, Subject},
+    ledger::{Decision, DecisionKind, Rejected, RejectionReason, Subject},
 };
 use report::output::dollars;
 
@@ -202,7 +202,7 @@ pub(super) fn is_it(subject: &Subject, kind: ExplainedKind, name: &str) -> bool 
 }
 
 /// Whether `what`, which may list several with commas, names `name`.
-pub(super) fn names(what: &str, name: &str) -> bool {
+fn names(what: &str, name: &str) -> bool {
     what.split(", ").any(|known| known == name)
 }
 
@@ -236,7 +236,8 @@ fn of_pod(records: &Records, decisions: &[&Decision], name: &str) -> Vec<String>
     lines
 }
 
-/// Why `claim` is not disrupted: the newest decision that says it. Of decisions of one look, the first that was asked.
+/// Why `claim` is not disrupted: the newest decision that says it. Of decisions of one look, one about a rollout: the node
+/// has drifted then, and other methods concern it less.
 fn not_disrupted(claim: &NodeClaim, decisions: &[&Decision]) -> Option<String> {
     if claim.is_deleting() {
         return None;
@@ -250,11 +251,14 @@ fn not_disrupted(claim: &NodeClaim, decisions: &[&Decision]) -> Option<String> {
             .rejected
             .iter()
             .find(|rejected| rejected.what.as_deref().is_some_and(is_its))?;
-        Some((decision.last_at, &rejected.why))
+        Some((decision.last_at, rejected))
     });
-    // The newest comes first: of the same time, the last was asked first.
-    let (at, why) = reasons.max_by_key(|(at, _)| *at)?;
-    Some(format!("NodeClaim {} is not disrupted: {why} ({at:.0})", claim.name))
+    let is_rollout = |rejected: &Rejected| rejected.reason == RejectionReason::Rollout;
+    let (at, rejected) = reasons.max_by_key(|(at, rejected)| (*at, is_rollout(rejected)))?;
+    Some(format!(
+        "NodeClaim {} is not disrupted: {} (decided at {at:.0})",
+        claim.name, rejected.why
+    ))
 }
 
 fn of_claims(

@@ -1,18 +1,18 @@
-//! What rollouts mean for what is explained: it is a canary, or it is held. From the records alone: they say when a rollout
-//! was halted and what was decided about nodes, and not which image is accepted since long ago.
+//! What rollouts mean for what is explained: it is a canary, or it waits.
 
 use jiff::Timestamp;
 use model::{
     NodeClaim,
     labels::CANARY,
-    ledger::{Decision, RejectionReason},
-    rollout::{Halt, RolloutTarget},
-    static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
+    rollout::Halt,
     words,
 };
+use report::output::named;
 
-use super::found::names;
-use crate::records::Records;
+use crate::records::{Records, is_at};
+
+/// Nodes that a line names.
+const NODES_SHOWN: usize = 5;
 
 /// What a rollout means for the node of `claim`, in sentences.
 pub(super) fn of_claim(records: &Records, claim: &NodeClaim) -> Vec<String> {
@@ -22,7 +22,7 @@ pub(super) fn of_claim(records: &Records, claim: &NodeClaim) -> Vec<String> {
     let name = &claim.name;
     let mut lines = Vec::new();
     let is_canary = claim.annotations.contains_key(CANARY);
-    let mut halts = halts(records).filter(|(_, halt)| {
+    let mut halts = records.halts().filter(|(_, halt)| {
         halt.target.node_class == claim.node_class && halt.target.node_pool == claim.node_pool
     });
     if let Some((at, halt)) = halts.next() {
@@ -54,44 +54,35 @@ pub(super) fn of_claim(records: &Records, claim: &NodeClaim) -> Vec<String> {
 
 /// What rollouts mean for the nodes of `pool`, which has `claims`, in sentences.
 pub(super) fn of_pool(records: &Records, pool: &str, claims: &[&NodeClaim]) -> Vec<String> {
-    let of_pool = halts(records).filter(|(_, halt)| halt.target.node_pool.as_str() == pool);
-    let mut lines: Vec<String> = of_pool.map(halted).collect();
-    let held = waiting(records, pool);
-    if held.is_some() || !lines.is_empty() {
-        let canaries = claims
-            .iter()
-            .filter(|claim| !claim.is_deleting() && claim.annotations.contains_key(CANARY));
-        let canaries: Vec<&str> = canaries.map(|claim| claim.name.as_str()).collect();
-        if !canaries.is_empty() {
-            let number = words::counted(canaries.len(), "canary node");
-            lines.push(format!("{number} on a new AMI: {}", canaries.join(", ")));
-        }
+    let halts = || records.halts().filter(|(_, halt)| halt.target.node_pool.as_str() == pool);
+    let mut lines: Vec<String> = halts().map(halted).collect();
+    let waiting = waiting(records, pool);
+    if waiting.is_none() && lines.is_empty() {
+        return lines;
     }
-    lines.extend(held);
+    let stay = || claims.iter().filter(|claim| !claim.is_deleting());
+    let is_canary = |claim: &&&NodeClaim| claim.annotations.contains_key(CANARY);
+    let canaries: Vec<&str> = stay().filter(is_canary).map(|claim| claim.name.as_str()).collect();
+    if !canaries.is_empty() {
+        let number = words::counted(canaries.len(), "canary node");
+        lines.push(format!("{number} on a new AMI: {}", named(&canaries, NODES_SHOWN)));
+    }
+    let has_drifted = |claim: &&&NodeClaim| claim.conditions.drifted.is_some();
+    let changed = stay().filter(|claim| !is_canary(claim) && !has_drifted(claim));
+    let changed: Vec<&str> = changed.map(|claim| claim.name.as_str()).collect();
+    if !changed.is_empty() && stay().any(|claim| has_drifted(&claim)) {
+        let has = if changed.len() == 1 { "has" } else { "have" };
+        let number = words::counted(changed.len(), "node");
+        lines.push(format!("{number} {has} the change: {}", named(&changed, NODES_SHOWN)));
+    }
+    // That it is halted was said.
+    let is_halt = |line: &String| halts().any(|(_, halt)| line.contains(&halt.why));
+    lines.extend(waiting.filter(|line| !is_halt(line)));
     lines
-}
-
-/// Rollouts that are halted, and since when.
-fn halts(records: &Records) -> impl Iterator<Item = (Timestamp, &Halt)> {
-    records
-        .commands
-        .values()
-        .filter_map(|command| Some((command.found_at, command.progress.halt()?)))
 }
 
 fn halted((at, halt): (Timestamp, &Halt)) -> String {
     format!("the rollout to {} is halted since {at:.0}: {}", halt.target, halt.why)
-}
-
-/// Whether `claim` was moved to `target`: it has its hashes and its image, as far as the records name them.
-fn is_at(claim: &NodeClaim, target: &RolloutTarget) -> bool {
-    let has = |hash: StaticHash, wanted: &Option<String>| {
-        let stored = hash.of(&claim.annotations);
-        stored.zip(wanted.as_ref()).is_none_or(|(stored, wanted)| stored.hash == wanted)
-    };
-    has(NODE_POOL, &target.pool_hash)
-        && has(NODE_CLASS, &target.class_hash)
-        && target.image.as_ref().is_none_or(|wanted| claim.image() == Some(wanted))
 }
 
 /// The NodePool whose canary `claim` is.
@@ -99,23 +90,8 @@ fn of_origin(claim: &NodeClaim) -> &str {
     claim.moved_from().map_or(claim.node_pool.as_str(), |(pool, _)| pool)
 }
 
-/// Why nodes of `pool` that are still there wait, as the newest decision says that holds any of them for a rollout.
+/// Why nodes of `pool` that are still there wait.
 fn waiting(records: &Records, pool: &str) -> Option<String> {
-    let nodes = |claim: &NodeClaim| claim.node_pool.as_str() == pool && !claim.is_deleting();
-    let claims: Vec<&NodeClaim> = records.claims.values().filter(|claim| nodes(claim)).collect();
-    let is_its = |what: &str| {
-        claims.iter().any(|claim| {
-            names(what, claim.name.as_str())
-                || claim.node.as_ref().is_some_and(|node| names(what, node.as_str()))
-        })
-    };
-    let held = |decision: &'_ Decision| {
-        let why = decision.rejected.iter().find(|rejected| {
-            rejected.reason == RejectionReason::Rollout
-                && rejected.what.as_deref().is_some_and(is_its)
-        })?;
-        Some((decision.last_at, why.why.clone()))
-    };
-    let (at, why) = records.decisions.iter().filter_map(held).max_by_key(|(at, _)| *at)?;
-    Some(format!("other nodes of NodePool {pool}: {why} ({at:.0})"))
+    let (at, why) = records.waiting(pool)?;
+    Some(format!("drifted nodes of NodePool {pool}: {why} (decided at {at:.0})"))
 }

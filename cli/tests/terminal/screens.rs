@@ -49,6 +49,46 @@ spec:
       - {key: kubernetes.io/hostname, operator: Exists}
 ";
 
+/// Ten nodes, of which one is replaced first after a change.
+const ROLLED_OUT: &str = "\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  disruption: {consolidateAfter: Never}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+      - {key: node.kubernetes.io/instance-type, operator: In, values: [m7g.large]}
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata:
+  name: default
+  annotations: {journeyman/rollout-canary: 10%, journeyman/rollout-bake-time: 10m}
+spec:
+  role: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 10
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: web, resources: {requests: {cpu: 1500m, memory: 1Gi}}}]
+";
+
+/// When [`ROLLED_OUT`] is changed.
+const SCENARIO: &str = "{end: 17m, events: [{at: 4m, apply: CHANGED.yaml}]}";
+
 /// Calls whose answers are shown, each with its exit code. `{…}` stand for names that a ledger has.
 const SHOWN: &[(i32, &str)] = &[
     (0, "simulate --duration 7m --ledger ledger.json --record facts"),
@@ -80,6 +120,11 @@ const SHOWN: &[(i32, &str)] = &[
     (0, "get decisions --limit 5 --ledger ledger.json"),
     (0, "get commands --ledger ledger.json"),
     (0, "get costs --ledger ledger.json"),
+    (0, "get rollouts --ledger baking.json"),
+    (0, "get rollouts --ledger halted.json"),
+    (0, "plan {rollout} --disruption --now 2026-01-05T08:12:00Z"),
+    (0, "explain nodepool general --limit 1 --ledger baking.json"),
+    (0, "explain nodepool general --limit 1 --ledger halted.json"),
     (0, "replay {launch} --ledger ledger.json"),
     (2, "deploy demo --bucket releases"),
     (2, "upgrade demo --bucket releases"),
@@ -108,8 +153,23 @@ fn prepared(name: &str) -> (std::path::PathBuf, Vec<(&'static str, String)>) {
         fs::copy(&path, story.join(path.file_name().expect("a name"))).expect("a file of the test");
     }
     let other = super::CLUSTER.replace("role: nodes", "role: nodes\n  detailedMonitoring: true");
-    for (file, text) in [("many.yaml", &*many()), ("broken.yaml", BROKEN), ("other.yaml", &*other)]
-    {
+    let mut objects = ROLLED_OUT.split("---\n");
+    let (pool, class) = (objects.next().expect("a NodePool"), objects.next().expect("a class"));
+    let newer = class.replace("al2023@latest", "al2023@v20260101");
+    // No node of this one is initialized: nothing removes its taint.
+    let taint =
+        "    spec:\n      startupTaints: [{key: karpenter.sh/starting, effect: NoSchedule}]\n";
+    let tainted = pool.replace("    spec:\n", taint);
+    for (file, text) in [
+        ("many.yaml", &*many()),
+        ("broken.yaml", BROKEN),
+        ("other.yaml", &*other),
+        ("rollout.yaml", ROLLED_OUT),
+        ("newer.yaml", &*newer),
+        ("tainted.yaml", &*tainted),
+        ("good.yaml", &*SCENARIO.replace("CHANGED", "newer")),
+        ("bad.yaml", &*SCENARIO.replace("CHANGED", "tainted")),
+    ] {
         fs::write(folder.join(file), text).expect("a file of the test");
     }
     let plainly = |arguments: &'static str| {
@@ -120,6 +180,10 @@ fn prepared(name: &str) -> (std::path::PathBuf, Vec<(&'static str, String)>) {
     };
     plainly("simulate story --duration 10m --dumps dumps --every 5m");
     plainly("simulate --duration 7m --ledger ledger.json --record facts");
+    plainly(
+        "simulate rollout.yaml --scenario good.yaml --duration 12m --ledger baking.json --dumps rollout --every 12m",
+    );
+    plainly("simulate rollout.yaml --scenario bad.yaml --ledger halted.json");
     let pods = plainly("get pods -o name --ledger ledger.json");
     let decisions = plainly("get decisions -o name --ledger ledger.json");
     let [pod, launch] =
@@ -127,6 +191,7 @@ fn prepared(name: &str) -> (std::path::PathBuf, Vec<(&'static str, String)>) {
     let launch = launch.trim_start_matches("decision/").to_owned();
     let names = [
         ("{dump}", "dumps/2026-01-05T08-10-00Z.json".to_owned()),
+        ("{rollout}", "rollout/2026-01-05T08-12-00Z.json".to_owned()),
         ("{pod}", pod.replacen('/', " ", 1)),
         ("{launch}", launch),
     ];

@@ -29,6 +29,7 @@ mod planning;
 mod playing;
 mod reading;
 mod reporting;
+mod rollouts;
 mod shadowing;
 mod spreading;
 mod typed;

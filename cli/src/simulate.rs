@@ -7,6 +7,7 @@ mod html;
 mod lanes;
 mod objects;
 mod record;
+mod rollouts;
 mod savings;
 pub(crate) mod scenario;
 mod spending;

@@ -17,7 +17,7 @@ const MEGABYTES_MAX = 0.4;
 const INTERACTIVE_MAX_MS = 2_000;
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1440, height: 900 } };
 // What each page must have of: charts over time, a packing view, a timeline with a kind of lines, the lives of nodes,
-// costs, and charts in several measures.
+// costs, charts in several measures, and rollouts.
 const PAGES = {
   story: { charts: 6, packing: true, timeline: 'InstanceLaunched', lanes: true, costs: true, measures: true },
   shadow: { charts: 4, packing: true, timeline: 'InstanceLaunched' },
@@ -28,6 +28,7 @@ const PAGES = {
   explain: { charts: 0, timeline: 'Launch', lanes: true },
   replay: { charts: 0, packing: true },
   churn: { charts: 6, packing: true, timeline: 'InstanceLaunched', lanes: true, costs: true, measures: true },
+  rollout: { charts: 6, packing: true, timeline: 'InstanceLaunched', lanes: true, costs: true, measures: true, rollouts: true },
   crowd: { charts: 0, packing: true, costs: true },
 };
 
@@ -308,6 +309,26 @@ for (const [name, wanted] of Object.entries(PAGES)) {
       const begun = await timeline.locator('.lines time').first().getAttribute('title');
       assert.ok(begun.slice(0, 19) >= at.trim(), `${begun} comes before ${at}`);
       assert.deepEqual(await violations(page), []);
+      assert.deepEqual(complaints, []);
+      await context.close();
+    });
+    it('draws the parts of rollouts', async () => {
+      const { page, context, complaints } = await opened(name, 'desktop', 'light');
+      const part = page.locator('section', { has: page.getByRole('heading', { name: 'Rollouts', exact: true }) });
+      assert.equal(await part.count(), wanted.rollouts ? 1 : 0);
+      if (wanted.rollouts) {
+        const parts = await part.locator('.keys li').allTextContents();
+        assert.deepEqual(parts, ['canaries launched', 'bake time', 'other nodes replaced', 'frozen']);
+        const bars = await part.locator('.phase').evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => [left, right]));
+        assert.equal(bars.length, parts.length);
+        bars.slice(1).forEach(([left], place) => assert.ok(left >= bars[place][1] - 1, 'bars are one after the other'));
+        await part.getByText('As a table').click();
+        assert.equal(await part.locator('tbody tr').count(), bars.length);
+        assert.deepEqual(await violations(page), []);
+        await part.locator('.phase').nth(1).focus();
+        await page.keyboard.press('Enter');
+        assert.ok(await page.getByRole('button', { name: 'show all times' }).isVisible());
+      }
       assert.deepEqual(complaints, []);
       await context.close();
     });

@@ -46,6 +46,7 @@ impl Played<'_> {
             costs: self.outcome.costs.view(self.outcome.over),
             packing: self.packing(),
             lanes: lanes::lanes(self.record, self.events, self.timeline, self.end),
+            rollouts: self.record.rollouts.lanes((start, self.end)),
             tables: self.outcome.unplaced_table().into_iter().collect(),
             timeline: Some(self.timeline.of_report(self.end)),
             notes: self.outcome.notes(),

@@ -11,7 +11,7 @@ use model::{
 use report::{contents::micros, series::Steps};
 use simulator::{Happening, RunningInstance, Sim, TimelineEvent};
 
-use super::{STEP, savings::Savings};
+use super::{STEP, rollouts::Rollouts, savings::Savings};
 use crate::least::{Least, paid_for};
 
 /// Times at which every node and pod is kept, beside the end.
@@ -58,6 +58,8 @@ pub(super) struct Record {
     pub(super) endings: BTreeMap<NodeClaimName, String>,
     /// What disruption saved.
     pub(super) savings: Savings,
+    /// What became of drifted nodes, where that is limited.
+    pub(super) rollouts: Rollouts,
     /// The claims of instances.
     pub(super) claims: BTreeMap<InstanceId, NodeClaimName>,
     /// Instances that were launched, and whose claim does not name them yet.
@@ -79,6 +81,7 @@ impl Record {
             reasons: BTreeMap::new(),
             endings: BTreeMap::new(),
             savings: Savings::default(),
+            rollouts: Rollouts::default(),
             claims: BTreeMap::new(),
             unnamed: BTreeSet::new(),
             stays: BTreeMap::new(),
@@ -90,6 +93,7 @@ impl Record {
     /// Looks at `sim`, and at what happened and was decided since the last look.
     pub(super) fn look(&mut self, sim: &Sim, events: &[TimelineEvent], decided: &[Decided]) {
         self.name_instances(sim, events);
+        self.rollouts.look(sim, decided);
         let decisions = decided.iter().filter_map(|decided| decided.report.plan.as_ref());
         for decision in decisions.flat_map(|plan| &plan.decisions) {
             self.savings.decided(decision);

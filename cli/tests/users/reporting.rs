@@ -4,7 +4,13 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use crate::{CLASS, POOL, costing::nanos, deployment, folder, run};
+use crate::{
+    CLASS, POOL,
+    costing::nanos,
+    deployment, folder,
+    rollouts::{CANARY, broken, played, renewed},
+    run,
+};
 
 /// The page in `folder`, and the data in it.
 fn page(folder: &Path) -> (String, Value) {
@@ -236,4 +242,50 @@ fn reports_of_a_decision_say_why_nodes_came_and_went() {
     let nodes = data["packing"]["moments"][0]["nodes"].as_array().expect("nodes");
     let coming = nodes.iter().filter(|node| node["mark"] == "comes").count();
     assert_eq!(Some(coming), launch["about"].as_array().map(Vec::len));
+}
+
+/// What the rollouts of the one NodePool went through, in the order of time.
+fn parts(folder: &Path) -> Vec<String> {
+    let (_, data) = page(folder);
+    let member = |value: &'_ Value, path: &str| value.pointer(path).expect("a member").clone();
+    let rollouts = member(&data, "/rollouts");
+    let lanes = member(&rollouts, "/rows");
+    let [lane] = lanes.as_array().expect("lanes").as_slice() else { panic!("{lanes}") };
+    assert_eq!(
+        (member(lane, "/pool"), member(lane, "/class")),
+        ("general".into(), "default".into())
+    );
+    let second = |span: &Value, path: &str| member(span, path).as_i64().expect("a time");
+    let mut until = second(&rollouts, "/from");
+    let mut part = |span: &Value| {
+        assert!(until <= second(span, "/from"), "{lane}");
+        until = second(span, "/to");
+        assert!(second(span, "/from") < until && until <= second(&rollouts, "/to"), "{lane}");
+        let kind = member(&rollouts, &format!("/kinds/{}", member(span, "/kind")));
+        let (kind, text) = (kind.as_str().expect("a name"), member(span, "/text"));
+        format!("{kind}: {}", text.as_str().expect("a text"))
+    };
+    member(lane, "/spans").as_array().expect("spans").iter().map(&mut part).collect()
+}
+
+#[test]
+fn a_report_draws_the_parts_of_rollouts_and_nothing_without_any() {
+    let freeze = format!("{CANARY}, journeyman/rollout-freeze: '0 8 * * * 10m'");
+    let renewed_parts = parts(&renewed("report-rollout", &freeze, "40m"));
+    let [frozen, canaries, bake, others] = renewed_parts.as_slice() else {
+        panic!("{renewed_parts:?}");
+    };
+    assert_eq!(frozen, "frozen: by `0 8 * * * 10m`");
+    let canary = "canaries launched: general-";
+    assert!(canaries.starts_with(canary) && canaries.contains(" on image ami-"), "{canaries}");
+    let waits = "bake time: the rollout of EC2NodeClass default waits for its canaries, which must be healthy until 2026-";
+    assert!(bake.starts_with(waits), "{bake}");
+    assert_eq!(others, "other nodes replaced: within the disruption budgets");
+    let broken_parts = parts(&played("report-halted", CANARY, &broken(), "16m"));
+    let [canaries, halted] = broken_parts.as_slice() else { panic!("{broken_parts:?}") };
+    assert!(canaries.starts_with(canary), "{canaries}");
+    let why = "halted: NodePool general, EC2NodeClass default, image ami-";
+    assert!(halted.starts_with(why) && halted.ends_with("was not initialized in time"), "{halted}");
+    let (_, data) = page(&renewed("report-drift", "a: b", "16m"));
+    assert!(data.get("rollouts").is_none() && data["lanes"]["rows"].is_array());
 }

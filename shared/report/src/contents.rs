@@ -28,6 +28,9 @@ pub struct PageData {
     /// The lives of nodes; `None` where nothing was played.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lanes: Option<Lanes>,
+    /// Rollouts over time; `None` without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollouts: Option<RolloutLanes>,
     /// Tables.
     pub tables: Vec<PageTable>,
     /// What happened; `None` where nothing was played.
@@ -270,6 +273,45 @@ pub struct Lane {
     /// time. A timeline in which one line is about many nodes names only some of them. May be empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub moments: Vec<(i64, &'static str)>,
+}
+
+/// Rollouts over time, a bar for each part.
+#[derive(Debug, Serialize)]
+pub struct RolloutLanes {
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// Seconds since 1970: where the bars begin and end at most.
+    pub from: i64,
+    /// The same of the end.
+    pub to: i64,
+    /// What parts of a rollout are called.
+    pub kinds: Vec<&'static str>,
+    /// NodePools that had a rollout.
+    pub rows: Vec<RolloutLane>,
+}
+
+/// The rollouts of one NodePool.
+#[derive(Debug, Serialize)]
+pub struct RolloutLane {
+    /// The NodePool.
+    pub pool: String,
+    /// Its EC2NodeClass.
+    pub class: String,
+    /// In the order of time.
+    pub spans: Vec<RolloutSpan>,
+}
+
+/// A part of a rollout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RolloutSpan {
+    /// The place of what it is in [`RolloutLanes::kinds`].
+    pub kind: usize,
+    /// Seconds since 1970.
+    pub from: i64,
+    /// The same of its end.
+    pub to: i64,
+    /// What is known of it; may be empty.
+    pub text: String,
 }
 
 /// Rows for people.

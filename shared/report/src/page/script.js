@@ -492,6 +492,12 @@
   const lineOf = (line, but = null) => linked(make('li', {}, make('time', { title: `${clock(timeOf(line))} UTC` }, line[0]), make('span', {}, ...withNodes(line[2], but))), lanesIn(line[2]), timeOf(line));
 
   // ---- lanes ----
+  // Four times, from the first on, and what the last column has.
+  const axisOf = ({ from, to }, last) => {
+    const ticks = [0, 1, 2, 3].map((part) => make('span', {}, clock(from + Math.round((to - from) * part / 4)).slice(5, 16)));
+    return make('div', { class: 'lane-axis', 'aria-hidden': 'true' }, make('span', {}, 'UTC'), make('div', {}, ...ticks), make('span', {}, last));
+  };
+
   // A bar for each node from its launch to its end. The button on it tells why it came and why it went.
   const lanesOf = (lanes) => {
     const pools = [...new Set(lanes.rows.map((lane) => lane.pool))];
@@ -540,8 +546,6 @@
       const ending = lane.went[0] ?? 'runs';
       return linked(make('li', {}, make('span', { class: 'who' }, lane.name.split('.')[0], make('small', {}, lane.kind)), make('div', { class: 'track' }, bar), make('span', {}, ending)), [lane]);
     };
-    const ticks = [0, 1, 2, 3].map((part) => make('span', {}, clock(lanes.from + Math.round((lanes.to - lanes.from) * part / 4)).slice(5, 16)));
-    const axis = make('div', { class: 'lane-axis', 'aria-hidden': 'true' }, make('span', {}, 'UTC'), make('div', {}, ...ticks), make('span', {}, 'Went'));
     const filter = search('a node, a type, a reason');
     const { count, list, more, show } = paged(make('ol', { class: 'lanes' }), 30, 'nodes', row);
     list.addEventListener('keydown', (event) => {
@@ -574,7 +578,35 @@
       return make('li', {}, swatch, `NodePool ${pool}`);
     }));
     return section('Nodes', make('p', {}, lanes.about), keys,
-      make('div', { class: 'controls' }, make('label', {}, 'Only nodes with', filter)), count, axis, list, more);
+      make('div', { class: 'controls' }, make('label', {}, 'Only nodes with', filter)), count, axisOf(lanes, 'Went'), list, more);
+  };
+
+  // ---- rollouts ----
+  // A lane for each NodePool, with a bar for each part of its rollouts.
+  const rolloutsOf = (rollouts) => {
+    // Of the kinds, in their order: what is halted is red, what is frozen gray.
+    const colorOf = (kind) => `var(--c${[0, 1, 2, 7, 4, 9][kind]})`;
+    const percent = (at) => (rollouts.to > rollouts.from ? (at - rollouts.from) * 100 / (rollouts.to - rollouts.from) : 0);
+    const named = (span) => [rollouts.kinds[span.kind], span.text].filter(Boolean).join(': ');
+    const bar = (lane, span) => {
+      const words = `NodePool ${lane.pool}, ${clock(span.from)} to ${clock(span.to)}: ${named(span)}`;
+      const button = make('button', { type: 'button', class: 'phase', title: words, 'aria-label': words, onclick: () => shown.timeline?.from(span.from) });
+      button.style.left = `${percent(span.from)}%`;
+      button.style.width = `${Math.max(percent(span.to) - percent(span.from), 0.3)}%`;
+      button.style.background = colorOf(span.kind);
+      return linked(button, [], span.from);
+    };
+    const row = (lane) => make('li', {}, make('span', { class: 'who' }, lane.pool, make('small', {}, lane.class)),
+      make('div', { class: 'track' }, ...lane.spans.map((span) => bar(lane, span))), make('span', {}, lane.spans.at(-1).to < rollouts.to ? 'ended' : rollouts.kinds[lane.spans.at(-1).kind]));
+    const used = new Set(rollouts.rows.flatMap((lane) => lane.spans.map((span) => span.kind)));
+    const keys = make('ul', { class: 'keys', 'aria-label': 'Colors' }, ...rollouts.kinds.flatMap((kind, place) => {
+      const swatch = make('span', { class: 'swatch', 'aria-hidden': true });
+      swatch.style.background = colorOf(place);
+      return used.has(place) ? [make('li', {}, swatch, kind)] : [];
+    }));
+    const rows = () => rollouts.rows.flatMap((lane) => lane.spans.map((span) => [lane.pool, lane.class, clock(span.from), clock(span.to), named(span)]));
+    return section('Rollouts', make('p', {}, rollouts.about), keys, axisOf(rollouts, 'At the end'), make('ol', { class: 'phases' }, ...rollouts.rows.map(row)),
+      later('As a table', () => table('Rollouts', ['NodePool', 'EC2NodeClass', 'From', 'To', 'What'], rows())));
   };
 
   // ---- timeline ----
@@ -624,6 +656,7 @@
   if (data.costs) part(costsOf('Cost', data.costs), 'Cost');
   tables.forEach(([element, name]) => part(element, name));
   if (data.lanes) part(lanesOf(data.lanes), 'Nodes');
+  if (data.rollouts) part(rolloutsOf(data.rollouts), 'Rollouts');
   if (data.packing) {
     const [element, choose] = packingOf(data.packing);
     part(element, 'Packing');

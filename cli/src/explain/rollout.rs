@@ -47,27 +47,33 @@ pub(super) fn of_claim(records: &Records, claim: &NodeClaim) -> Vec<String> {
             "NodeClaim {name} was launched as a canary of EC2NodeClass {}{image}{accepted}",
             claim.node_class
         ));
-        lines.extend(waiting(records, of_origin(claim)));
+        let is_former = claim.conditions.drifted.is_some();
+        lines.extend(waiting(records, of_origin(claim)).filter(|_| !is_former));
     }
     lines
 }
 
 /// What rollouts mean for the nodes of `pool`, which has `claims`, in sentences.
 pub(super) fn of_pool(records: &Records, pool: &str, claims: &[&NodeClaim]) -> Vec<String> {
-    let halts = || records.halts().filter(|(_, halt)| halt.target.node_pool.as_str() == pool);
-    let mut lines: Vec<String> = halts().map(halted).collect();
+    let halts = records.halts().filter(|(_, halt)| halt.target.node_pool.as_str() == pool);
+    let halts: Vec<(Timestamp, &Halt)> = halts.collect();
+    let mut lines: Vec<String> = halts.iter().copied().map(halted).collect();
     let waiting = waiting(records, pool);
     if waiting.is_none() && lines.is_empty() {
         return lines;
     }
     let stay = || claims.iter().filter(|claim| !claim.is_deleting());
-    let is_canary = |claim: &&&NodeClaim| claim.annotations.contains_key(CANARY);
+    let has_drifted = |claim: &&&NodeClaim| claim.conditions.drifted.is_some();
+    // A canary of a former rollout has drifted, and one of a halted one, too.
+    let is_canary = |claim: &&&NodeClaim| {
+        let is_halted = || halts.iter().any(|(_, halt)| is_at(claim, &halt.target));
+        claim.annotations.contains_key(CANARY) && (!has_drifted(claim) || is_halted())
+    };
     let canaries: Vec<&str> = stay().filter(is_canary).map(|claim| claim.name.as_str()).collect();
     if !canaries.is_empty() {
         let number = words::counted(canaries.len(), "canary node");
         lines.push(format!("{number} on a new AMI: {}", named(&canaries, NODES_SHOWN)));
     }
-    let has_drifted = |claim: &&&NodeClaim| claim.conditions.drifted.is_some();
     let changed = stay().filter(|claim| !is_canary(claim) && !has_drifted(claim));
     let changed: Vec<&str> = changed.map(|claim| claim.name.as_str()).collect();
     if !changed.is_empty() && stay().any(|claim| has_drifted(&claim)) {
@@ -75,9 +81,8 @@ pub(super) fn of_pool(records: &Records, pool: &str, claims: &[&NodeClaim]) -> V
         let number = words::counted(changed.len(), "node");
         lines.push(format!("{number} {has} the change: {}", named(&changed, NODES_SHOWN)));
     }
-    // That it is halted was said.
-    let is_halt = |line: &String| halts().any(|(_, halt)| line.contains(&halt.why));
-    lines.extend(waiting.filter(|line| !is_halt(line)));
+    // Of a halt all is said.
+    lines.extend(waiting.filter(|_| halts.is_empty()));
     lines
 }
 

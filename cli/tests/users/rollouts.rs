@@ -145,6 +145,33 @@ fn what_waited_is_not_said_to_wait_once_others_follow() {
 }
 
 #[test]
+fn a_canary_of_a_former_rollout_is_none_of_the_next() {
+    // Of the two canaries of the first rollout, the second one replaces one first.
+    let folder = renewed("rollout-again", &CANARY.replace("20%", "40%"), "1m");
+    let class = fs::read_to_string(folder.join("changed.yaml")).expect("a class");
+    let again = class.replace(NEWER, "al2023@v20260201").replace("40%", "20%");
+    fs::write(folder.join("again.yaml"), again).expect("a file");
+    let events = "[{at: 4m, apply: changed.yaml}, {at: 30m, apply: again.yaml}]";
+    let scenario = format!("{{end: 36m, events: {events}}}");
+    fs::write(folder.join("scenario.yaml"), scenario).expect("a file");
+    let played =
+        "simulate class.yaml pool.yaml web.yaml --scenario scenario.yaml --ledger ledger.json";
+    assert_eq!(run(&folder, played).code, Some(0));
+    assert_eq!(states(&folder), expected(&[("Updated", 1), ("Waiting", 4)]));
+    explained(&folder, "nodepool general").says(&["1 canary node on a new AMI: general-"]);
+    let claims = items(&folder, "nodeclaims");
+    let says = |claim: &Value| {
+        let name = claim["name"].as_str().expect("a name");
+        explained(&folder, &format!("nodeclaim {name}")).out
+    };
+    let of_canaries: Vec<String> =
+        claims.iter().map(says).filter(|text| text.contains("was launched as a canary")).collect();
+    assert!(2 <= of_canaries.len(), "{of_canaries:?}");
+    let waits = |text: &&String| text.contains("drifted nodes of NodePool general: ");
+    assert_eq!(of_canaries.iter().filter(waits).count(), 1, "{of_canaries:?}");
+}
+
+#[test]
 fn a_canary_of_a_halted_rollout_says_that_it_is_replaced() {
     let folder = renewed("rollout-halted", CANARY, "12m");
     let (name, image) = canary(&folder);

@@ -1,12 +1,7 @@
 //! What rollouts mean for what is explained: it is a canary, or it waits.
 
 use jiff::Timestamp;
-use model::{
-    NodeClaim,
-    labels::CANARY,
-    rollout::Halt,
-    words,
-};
+use model::{NodeClaim, labels::CANARY, rollout::Halt, words};
 use report::output::named;
 
 use crate::records::{Records, is_at};

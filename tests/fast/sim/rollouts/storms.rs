@@ -304,11 +304,13 @@ fn rollout(seed: u64) -> Result<(), String> {
         if minutes == CALM {
             play.sim.stop_faults();
         }
-        play.until(minute(minutes + 1))?;
-        // The status names it before a node starts from it.
-        let selected = images_of_status(&play.sim).into_iter().map(|image| image.id);
-        for image in selected.filter(|image| course.is_bad && !seen.before.contains(image)) {
-            play.sim.act(Action::BreakImage(image));
+        // The status names a bad image some seconds before a node starts from it.
+        for seconds in (5..=60).step_by(5).filter(|seconds| course.is_bad || *seconds == 60) {
+            play.until(minute(minutes) + SignedDuration::from_secs(seconds))?;
+            let selected = images_of_status(&play.sim).into_iter().map(|image| image.id);
+            for image in selected.filter(|image| course.is_bad && !seen.before.contains(image)) {
+                play.sim.act(Action::BreakImage(image));
+            }
         }
         seen.look(&play.sim, &course, minutes + 1)?;
         if CALM < minutes && seen.is_over(&play.sim, &course) {

@@ -80,7 +80,7 @@ impl Outlook {
         if let Some(objection) = self.ineligible.get(node.as_str()) {
             return Some((None, Said::Objection(objection)));
         }
-        let waits = |said: &Said<'_>| matches!(said, Said::Objection(why) if why.reason() == RejectionReason::Rollout);
+        let waits = |answer: &Said<'_>| matches!(answer, Said::Objection(why) if why.reason() == RejectionReason::Rollout);
         let waiting = self
             .answers
             .keys()

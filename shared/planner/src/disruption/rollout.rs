@@ -181,11 +181,7 @@ impl<'a> Rollouts<'a> {
             let (text, ends) = (freeze.text.clone(), freeze.ends(state.now));
             return Some(Objection::Frozen { class: class.clone(), text, ends });
         }
-        if leads_back(state, candidate.claim, candidate.pool) {
-            return None;
-        }
-        let pool = self.pools.get(&candidate.pool.name)?;
-        let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
+        let (pool, group) = self.group_of(state, candidate)?;
         if let Some(halt) = &group.halt {
             return Some(Objection::RolloutHalted(class.clone(), halt.why.clone()));
         }
@@ -220,6 +216,19 @@ impl<'a> Rollouts<'a> {
         within
     }
 
+    /// The rollout that moves `candidate`; `None` if it is moved back, or by no rollout.
+    fn group_of(
+        &self,
+        state: &State<'a>,
+        candidate: &Candidate<'a>,
+    ) -> Option<(&PoolRollout<'a>, &Group<'a>)> {
+        if leads_back(state, candidate.claim, candidate.pool) {
+            return None;
+        }
+        let pool = self.pools.get(&candidate.pool.name)?;
+        Some((pool, pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?))
+    }
+
     /// How many nodes of the NodePool of `candidate` may be moved before canaries have passed, and those that are; `None`
     /// if they have, or there is no limit.
     fn room_for(
@@ -227,11 +236,7 @@ impl<'a> Rollouts<'a> {
         state: &State<'a>,
         candidate: &Candidate<'a>,
     ) -> Option<(usize, &Group<'a>)> {
-        if leads_back(state, candidate.claim, candidate.pool) {
-            return None;
-        }
-        let pool = self.pools.get(&candidate.pool.name)?;
-        let group = pool.groups.get(&wanted(state, candidate.claim, candidate.pool))?;
+        let (pool, group) = self.group_of(state, candidate)?;
         pool.room().filter(|_| !group.has_passed).map(|room| (room, group))
     }
 

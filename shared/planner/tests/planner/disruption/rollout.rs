@@ -150,14 +150,14 @@ fn that_a_node_waits_for_canaries_says_more_than_that_no_node_is_consolidated() 
     let mut facts = with_canaries(19, 1, 599, &[TWENTIETH]);
     facts.node_pools[0].disruption.consolidate_after = None;
     let outlook = outlook(&facts, &Options::default());
-    let said = |node: &str| {
-        let (method, said) = outlook.decisive(&node.parse().unwrap(), outlook.proposal())?;
-        Some((method, said.to_string()))
+    let answer = |node: &str| {
+        let (method, why) = outlook.decisive(&node.parse().unwrap(), outlook.proposal())?;
+        Some((method, why.to_string()))
     };
-    let (method, why) = said("n03").expect("a reason");
+    let (method, why) = answer("n03").expect("a reason");
     assert_eq!(method, Some(Method::Drift));
     assert!(why.starts_with("the rollout of EC2NodeClass default waits"), "{why}");
-    let (_, why) = said("new0").expect("a reason");
+    let (_, why) = answer("new0").expect("a reason");
     assert_eq!(why, "consolidateAfter of NodePool general is Never");
 }
 

@@ -154,7 +154,7 @@ fn canary_annotations(world: &World<'_>, plan: &Plan, violations: &mut Vec<Viola
         let mut images = images.into_iter().flat_map(BTreeMap::values);
         let why = if !launched.contains(&claim.name) {
             "it replaces no drifted node"
-        } else if images.all(|image| canaries::is_halted(world, class, image)) {
+        } else if images.all(|image| world.facts.is_halted(class, image)) {
             "no AMI of its EC2NodeClass waits for canaries"
         } else {
             continue;

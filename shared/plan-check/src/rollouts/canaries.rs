@@ -30,7 +30,7 @@ impl<'a> Wanted<'a> {
         let image = instance_type.and_then(|instance_type| {
             let candidates = facts.class_candidates.get(class);
             let candidate = candidates.and_then(|images| images.get(instance_type));
-            let open = candidate.filter(|image| !is_halted(world, class, image));
+            let open = candidate.filter(|image| !facts.is_halted(class, image));
             open.or_else(|| facts.class_images.get(class)?.get(instance_type))
         });
         let class_hash = facts.class_hashes.as_ref().and_then(|hashes| hashes.get(class));
@@ -54,22 +54,10 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Whether canaries of `class` on `image` were not healthy, under the annotations of now.
-pub(super) fn is_halted(world: &World<'_>, class: &NodeClassName, image: &ImageId) -> bool {
-    let Some(texts) = world.facts.class_rollouts.get(class) else { return false };
-    let settings = texts.digest();
-    world.facts.ledger.halts().any(|halt| {
-        let target = &halt.target;
-        target.node_class == *class
-            && target.image.as_ref() == Some(image)
-            && halt.settings == settings
-    })
-}
-
 /// Whether `claim` is moved back to what is `wanted` from an image whose rollout is halted: that is no rollout.
 pub(super) fn leads_back(world: &World<'_>, claim: &NodeClaim, wanted: &Wanted<'_>) -> bool {
     wanted.differs_in_image(claim)
-        && claim.image().is_some_and(|image| is_halted(world, wanted.class, image))
+        && claim.image().is_some_and(|image| world.facts.is_halted(wanted.class, image))
 }
 
 /// The nodes of a NodePool that are moved to one image, or, without images, to the same hashes.

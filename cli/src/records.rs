@@ -24,7 +24,7 @@ use report::{error::BadInput, progress::ProgressLine};
 
 pub use file::{PackedFacts, write};
 pub(crate) use json::{claim, command, decision, known, progress};
-pub(crate) use rollouts::is_at;
+pub(crate) use rollouts::{is_about_any, is_at, names_of};
 
 /// Items of facts begin with it.
 const FACTS_PREFIX: &str = "facts#";

@@ -9,7 +9,7 @@ use model::{
 use report::output::dollars;
 
 use super::{ExplainedKind, rollout};
-use crate::records::Records;
+use crate::records::{Records, is_about_any, names_of};
 
 /// What is explained, by all of its names.
 struct Meant {
@@ -242,15 +242,9 @@ fn not_disrupted(claim: &NodeClaim, decisions: &[&Decision]) -> Option<String> {
     if claim.is_deleting() {
         return None;
     }
-    let is_its = |what: &str| {
-        names(what, claim.name.as_str())
-            || claim.node.as_ref().is_some_and(|node| names(what, node.as_str()))
-    };
+    let names = names_of(claim).collect();
     let reasons = decisions.iter().filter_map(|decision| {
-        let rejected = decision
-            .rejected
-            .iter()
-            .find(|rejected| rejected.what.as_deref().is_some_and(is_its))?;
+        let rejected = decision.rejected.iter().find(|rejected| is_about_any(rejected, &names))?;
         Some((decision.last_at, rejected))
     });
     let is_rollout = |rejected: &Rejected| rejected.reason == RejectionReason::Rollout;

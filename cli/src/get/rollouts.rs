@@ -59,10 +59,10 @@ struct Rollouts<'r> {
 
 impl<'r> Rollouts<'r> {
     fn of(records: &'r Records) -> Self {
-        let left: BTreeSet<_> =
-            records.claims.values().filter(|claim| is_left(claim)).map(|c| &c.node_pool).collect();
+        let drifted = records.claims.values().filter(|claim| is_left(claim));
+        let pools: BTreeSet<&NodePoolName> = drifted.map(|claim| &claim.node_pool).collect();
         let waiting = |pool: &NodePoolName| records.waiting(pool.as_str()).map(|(_, why)| why);
-        Self { records, left: left.into_iter().map(|pool| (pool, waiting(pool))).collect() }
+        Self { records, left: pools.into_iter().map(|pool| (pool, waiting(pool))).collect() }
     }
 
     /// How the node of `claim` is, and why in words.
@@ -73,9 +73,9 @@ impl<'r> Rollouts<'r> {
         if let Some(halt) = halt {
             return (State::Halted, Some(&halt.why));
         }
-        let left = self.left.get(&claim.node_pool).copied();
+        let of_pool = self.left.get(&claim.node_pool).copied();
         if is_left(claim) {
-            let why = left.flatten();
+            let why = of_pool.flatten();
             return (if why.is_some() { State::Waiting } else { State::Drifted }, why);
         }
         let commands = self.records.commands.values();
@@ -84,7 +84,7 @@ impl<'r> Rollouts<'r> {
                 let is_accepted = |image| accepted.images.contains(image);
                 accepted.node_class == claim.node_class && claim.image().is_some_and(is_accepted)
             });
-        let state = match (is_accepted, left) {
+        let state = match (is_accepted, of_pool) {
             (true, _) => State::Accepted,
             (false, Some(_)) => State::Updated,
             (false, None) => State::Still,

@@ -32,9 +32,8 @@ impl Records {
             Some((decision, why))
         });
         let (newest, why) = holding.max_by_key(|(decision, _)| decision.last_at)?;
-        let waiting = holds(newest).filter_map(|rejected| rejected.what.as_deref());
         let waiting: BTreeSet<&str> =
-            waiting.flat_map(|what| what.split(", ")).filter(|name| alive.contains(name)).collect();
+            holds(newest).flat_map(Rejected::names).filter(|name| alive.contains(name)).collect();
         let mut later = decisions().filter(|decision| newest.last_at < decision.last_at);
         let is_over = later.any(|decision| {
             let mut subjects = decision.subjects.iter().filter(|_| decision.kind.ends_claims());
@@ -49,7 +48,8 @@ impl Records {
     }
 }
 
-fn names_of(claim: &NodeClaim) -> impl Iterator<Item = &str> {
+/// The names by which decisions speak of `claim`: that of its node, if it has one, and its own.
+pub(crate) fn names_of(claim: &NodeClaim) -> impl Iterator<Item = &str> {
     claim.node.as_ref().map(NodeName::as_str).into_iter().chain([claim.name.as_str()])
 }
 
@@ -59,8 +59,8 @@ fn holds(decision: &Decision) -> impl Iterator<Item = &Rejected> {
 }
 
 /// Whether `rejected` is about any of `names`.
-fn is_about_any(rejected: &Rejected, names: &BTreeSet<&str>) -> bool {
-    rejected.what.iter().flat_map(|what| what.split(", ")).any(|name| names.contains(name))
+pub(crate) fn is_about_any(rejected: &Rejected, names: &BTreeSet<&str>) -> bool {
+    rejected.names().any(|name| names.contains(name))
 }
 
 /// Whether `claim` was moved to `target`: it has its hashes and its image, as far as the records name them.

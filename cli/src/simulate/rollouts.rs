@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use dispatch::Decided;
 use jiff::Timestamp;
 use model::{
-    Function, ImageId, NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName,
+    Function, ImageId, NodeClaim, NodeClaimName, NodeClassName, NodePoolName,
     disruption::{Command, DisruptionReason, Progress},
     ledger::RejectionReason,
-    rollout::{Halt, Rollout, RolloutAnnotations},
+    rollout::{Halt, Rollout},
 };
 use report::{
     contents::{RolloutLane, RolloutLanes, RolloutSpan},
@@ -17,7 +17,7 @@ use report::{
 };
 use simulator::Sim;
 
-use crate::records::is_at;
+use crate::records::{is_about_any, is_at, names_of};
 
 /// Nodes that a text names.
 const NODES_SHOWN: usize = 3;
@@ -91,9 +91,9 @@ impl Lane {
             why.clone_into(&mut self.waits);
         }
         let at = seen.at.as_second();
-        let shown = self.next(seen);
+        let next = self.next(seen);
         self.close(at);
-        let Some(phase) = shown else {
+        let Some(phase) = next else {
             self.waits.clear();
             return;
         };
@@ -180,9 +180,9 @@ impl Rollouts {
     /// Looks at `sim`, and at what was decided since the last look.
     pub(super) fn look(&mut self, sim: &Sim, decided: &[Decided]) {
         let classes = sim.classes_written().into_iter().map(|written| written.class);
-        let annotations: BTreeMap<NodeClassName, RolloutAnnotations> =
-            classes.filter_map(|class| Some((class.name, class.rollout?))).collect();
-        if annotations.is_empty() && self.pools.is_empty() {
+        let rollouts: BTreeMap<NodeClassName, Rollout> =
+            classes.filter_map(|class| Some((class.name, class.rollout?.read().ok()?))).collect();
+        if rollouts.is_empty() && self.pools.is_empty() {
             return;
         }
         let (claims, commands) = (sim.claims(), sim.commands());
@@ -194,11 +194,11 @@ impl Rollouts {
         };
         let mut seen: BTreeSet<&NodePoolName> = BTreeSet::new();
         for claim in &claims {
-            let rollout = annotations.get(&claim.node_class).and_then(|texts| texts.read().ok());
+            let rollout = rollouts.get(&claim.node_class);
             let Some(rollout) = rollout.filter(|_| seen.insert(&claim.node_pool)) else { continue };
             let lane = self.pools.entry(claim.node_pool.clone()).or_default();
             lane.class = claim.node_class.to_string();
-            lane.look(&look.of_pool(&claim.node_pool, &rollout));
+            lane.look(&look.of_pool(&claim.node_pool, rollout));
         }
         for (_, lane) in self.pools.iter_mut().filter(|(pool, _)| !seen.contains(pool)) {
             lane.close(look.at.as_second());
@@ -228,11 +228,7 @@ impl<'s> Look<'s> {
     /// How the `rollout` of the NodePool `pool` is.
     fn of_pool(&self, pool: &NodePoolName, rollout: &'s Rollout) -> Seen<'s> {
         let of_pool = || self.claims.values().filter(|claim| claim.node_pool == *pool);
-        let names: BTreeSet<&str> = of_pool()
-            .flat_map(|claim| {
-                claim.node.as_ref().map(NodeName::as_str).into_iter().chain([claim.name.as_str()])
-            })
-            .collect();
+        let names: BTreeSet<&str> = of_pool().copied().flat_map(names_of).collect();
         let mut halts = self.commands.iter().filter_map(|command| command.progress.halt());
         let halt = halts.find(|halt| halt.target.node_pool == *pool);
         let moving = self.commands.iter().filter(|command| {
@@ -251,8 +247,7 @@ impl<'s> Look<'s> {
             .filter_map(|decided| decided.report.plan.as_ref())
             .flat_map(|plan| &plan.decisions);
         let mut waits = decisions.flat_map(|decision| &decision.rejected).filter(|rejected| {
-            let mut about = rejected.what.iter().flat_map(|what| what.split(", "));
-            rejected.reason == RejectionReason::Rollout && about.any(|name| names.contains(name))
+            rejected.reason == RejectionReason::Rollout && is_about_any(rejected, &names)
         });
         Seen {
             at: self.at,
@@ -271,7 +266,10 @@ impl<'s> Look<'s> {
 
 #[cfg(test)]
 mod tests {
-    use model::{labels, rollout::RolloutTarget};
+    use model::{
+        labels,
+        rollout::{RolloutAnnotations, RolloutTarget},
+    };
 
     use super::*;
 
@@ -292,7 +290,7 @@ mod tests {
         let image = halt.target.image.clone();
         let mut lane = Lane::default();
         for (place, words) in looks.iter().enumerate() {
-            let has = |word: &str| words.split(' ').any(|known| known == word);
+            let has = |word: &str| words.split(' ').any(|other| other == word);
             lane.look(&Seen {
                 at: Timestamp::from_second(i64::try_from(place).expect("few") * 10)
                     .expect("a time"),

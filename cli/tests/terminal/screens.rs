@@ -49,7 +49,7 @@ spec:
       - {key: kubernetes.io/hostname, operator: Exists}
 ";
 
-/// Ten nodes, of which one is replaced first after a change.
+/// Ten nodes. After a change, one is replaced first.
 const ROLLED_OUT: &str = "\
 apiVersion: karpenter.sh/v1
 kind: NodePool

@@ -189,6 +189,13 @@ pub struct Rejected {
     pub why: String,
 }
 
+impl Rejected {
+    /// The names that it is about: `what` lists several with commas.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.what.iter().flat_map(|what| what.split(", "))
+    }
+}
+
 impl From<&str> for Rejected {
     fn from(why: &str) -> Self {
         Self { why: why.to_owned(), ..Self::default() }

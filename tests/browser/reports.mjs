@@ -58,6 +58,12 @@ const opened = async (name, size, colorScheme) => {
   return { page, context, complaints, took: Date.now() - started };
 };
 
+// Unfolds the table of `part`, whose rows are made a moment after the click.
+const unfolded = async (part) => {
+  await part.getByText('As a table').click();
+  await part.locator('tbody tr').first().waitFor();
+};
+
 const violations = async (page) => {
   await page.evaluate(readFileSync(axe, 'utf8'));
   const { violations: found } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
@@ -105,8 +111,7 @@ for (const [name, wanted] of Object.entries(PAGES)) {
       for (const link of await page.locator('nav a').all()) await link.click();
       if (wanted.charts) {
         const chart = page.locator('section', { has: page.locator('.plot') }).first();
-        await chart.getByText('As a table').click();
-        await chart.locator('tbody tr').first().waitFor();
+        await unfolded(chart);
         assert.ok(await chart.locator('tbody tr').count() > 10);
         await chart.locator('.plot').focus();
         await page.keyboard.press('End');
@@ -121,7 +126,7 @@ for (const [name, wanted] of Object.entries(PAGES)) {
         // What is drawn is in the table, too: for whoever cannot see the lines.
         const prices = page.locator('section', { has: page.getByRole('heading', { name: 'Cost per hour' }) });
         assert.match(await prices.locator('p').first().textContent(), /The lower bound is proved/);
-        await prices.getByText('As a table').click();
+        await unfolded(prices);
         const heads = await prices.locator('thead th').allTextContents();
         const bounds = await prices.locator(`tbody tr td:nth-child(${heads.indexOf('lower bound') + 1})`).allTextContents();
         assert.ok(heads.includes('lower bound') && bounds.some((text) => /^\$[0-9.]+$/.test(text)), heads.join());
@@ -231,8 +236,7 @@ for (const [name, wanted] of Object.entries(PAGES)) {
       const { page, context, complaints } = await opened(name, 'desktop', 'light');
       const chart = page.locator('section', { has: page.getByRole('heading', { name: 'Capacity by instance type' }) });
       const highest = async () => {
-        await chart.getByText('As a table').click();
-        await chart.locator('tbody tr').first().waitFor();
+        await unfolded(chart);
         const cells = await chart.locator('tbody td').allTextContents();
         return Math.max(...cells.map((cell) => parseFloat(cell.replace(/[$,]/g, ''))));
       };
@@ -322,7 +326,7 @@ for (const [name, wanted] of Object.entries(PAGES)) {
         const bars = await part.locator('.phase').evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => [left, right]));
         assert.equal(bars.length, parts.length);
         bars.slice(1).forEach(([left], place) => assert.ok(left >= bars[place][1] - 1, 'bars are one after the other'));
-        await part.getByText('As a table').click();
+        await unfolded(part);
         assert.equal(await part.locator('tbody tr').count(), bars.length);
         assert.deepEqual(await violations(page), []);
         await part.locator('.phase').nth(1).focus();

@@ -315,7 +315,7 @@ fn looked_at(
 /// The NodePools that launch nothing whatever pods wait, and the NodeOverlays, some of which are `rejected`, and
 /// CapacityBuffers that have no effect, with why.
 fn without_effect(facts: &Facts, rejected: &BTreeMap<ObjectName, Rejection>) -> Vec<String> {
-    let pools = planner::pools_without_types(facts).into_iter();
+    let pools = planner::pools_without_types(facts, &KnownTypes::default()).into_iter();
     let mut texts: Vec<String> =
         pools.map(|(name, why)| format!("NodePool {name} launches nothing: {why}")).collect();
     texts.extend(rejected.iter().map(|(name, why)| gates::rejected(name, why)));

@@ -22,6 +22,8 @@ NODE_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
 OF_POOL = f"?labelSelector=karpenter.sh/nodepool%3D{NAME}"
 TAINT = "karpenter.sh/disrupted"
+# With a value of its own for each pod: no other pod's node fits it.
+ROUND = "example.com/round"
 # Between two looks.
 PAUSE = 0.02
 PATIENCE = 120
@@ -38,6 +40,7 @@ POOL = {
                 "requirements": [
                     {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
                     {"key": "karpenter.k8s.aws/instance-size", "operator": "In", "values": ["xlarge"]},
+                    {"key": ROUND, "operator": "Exists"},
                 ],
             }
         },
@@ -47,12 +50,12 @@ POOL = {
 
 
 def pod(number):
-    """Each fills a node."""
+    """Each fills a node, and fits on no other pod's."""
     return {
         "metadata": {"name": f"{NAME}-{number}"},
         "spec": {
             "terminationGracePeriodSeconds": 0,
-            "nodeSelector": {"karpenter.sh/nodepool": NAME},
+            "nodeSelector": {"karpenter.sh/nodepool": NAME, ROUND: str(number)},
             "tolerations": [{"key": f"example.com/{NAME}", "operator": "Exists"}],
             "containers": [{"name": "c", "image": "none", "resources": {"requests": {"cpu": "3"}}}],
         },
@@ -92,8 +95,11 @@ class Times:
         return bool(self.ask("GET", EVENTS + selector)["items"])
 
     def pods(self, rounds):
+        """Each round begins at another part of a second: the batch window counts from the time of the pod's condition,
+        which has whole seconds."""
         for number in range(rounds):
             uid = []
+            time.sleep((number / rounds - time.time()) % 1)
             began = self.took(
                 "pending pod → nominated",
                 1.5,

@@ -131,7 +131,7 @@ impl<'m> Together<'m> {
         }
         let offered = classes.into_iter().filter_map(|(name, offer)| Some((name, offer?)));
         facts.classes = Some(offered.collect());
-        let mut pools = planner::pools_without_types(&facts);
+        let mut pools = planner::pools_without_types(&facts, &planner::KnownTypes::default());
         let pods =
             asked.into_iter().filter_map(|(asked, name)| Some((asked, pools.remove(&name)?)));
         let pods = pods.collect();

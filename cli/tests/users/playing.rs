@@ -56,8 +56,8 @@ fn d5_a_launch_that_is_refused_is_said_with_its_reason_once() {
 #[test]
 fn d10_any_duration_ends_with_a_summary() {
     let folder = folder("d10", &[("class.yaml", CLASS), ("pool.yaml", POOL)]);
-    let played = run(&folder, "simulate --manifests . --duration 240h");
-    played.says(&["Summary after 240:00:00"]);
+    let played = run(&folder, "simulate --manifests . --duration 101h");
+    played.says(&["Summary after 101:00:00"]);
     assert_eq!(played.code, Some(0));
 }
 

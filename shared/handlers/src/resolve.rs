@@ -173,8 +173,7 @@ async fn look_at_types<A: Adapters>(
         Listing::default()
     };
     let specs = overlays.items.iter().map(|observed| observed.overlay.clone()).collect();
-    let offers = &ports.memory.offers;
-    let fitting = Fitting::of(offers, (&catalog, ready), (pools, specs), policies, at);
+    let fitting = Fitting::of(ports.memory, (&catalog, ready), (pools, specs), policies, at);
     let updated = fitting.update_overlays(ports.statuses, &overlays.items, at).await;
     jobs.note(Job::NodeOverlayStatus, unless_refused(updated));
     Some((fitting, overlays.malformed))

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use launch_template::{Live, Offers, of_status};
+use launch_template::{Live, of_status};
 use model::{
     Condition, ConditionKind, ConditionReason, NodePoolName, ObjectName, RegionCatalog,
     facts::{ClassOffer, Facts},
@@ -19,7 +19,7 @@ use model::{
 use planner::Rejection;
 use ports::{AlphaStatuses, Invocation, PortError};
 
-use crate::job::Tally;
+use crate::{job::Tally, memory::ProcessMemory};
 
 /// EC2NodeClasses that are ready, with what their status says.
 pub(super) type ReadyClasses = Vec<(NodeClass, NodeClassStatus)>;
@@ -37,7 +37,7 @@ impl Fitting {
     /// What `pools` and `overlays` come to with the types of `ready` classes, as if none of these were unavailable for
     /// the moment.
     pub(super) fn of(
-        offers: &Offers,
+        memory: &ProcessMemory,
         (catalog, ready): (&Arc<RegionCatalog>, &ReadyClasses),
         (pools, overlays): (Vec<NodePool>, Vec<NodeOverlay>),
         policies: Policies,
@@ -54,7 +54,7 @@ impl Fitting {
             let status = Some(status.stored());
             let listed = ListedNodeClass { class: class.clone(), not_ready: None, status };
             let class = of_status(&listed, &live, at.now).ok()?;
-            let types = offers.offer(catalog, &class, &nothing, at.now);
+            let types = memory.offers.offer(catalog, &class, &nothing, at.now);
             Some((listed.class.name, ClassOffer::Ready(types)))
         });
         facts.classes = Some(classes.collect());
@@ -62,7 +62,10 @@ impl Fitting {
         facts.policies = policies;
         facts.surroundings.node_overlays = overlays;
         let rejected = planner::overlays(&facts).rejected;
-        Self { without_types: planner::pools_without_types(&facts), rejected }
+        Self {
+            without_types: planner::pools_without_types(&facts, &memory.planner.types),
+            rejected,
+        }
     }
 
     /// The condition `ValidationSucceeded` of the overlay called `name`.

@@ -25,9 +25,9 @@ use crate::index::id::OfferId;
 /// Static NodePools count. NodePools that are being deleted or have problems, and those whose class is missing or not
 /// ready, are left out: that is said elsewhere.
 #[must_use]
-pub fn pools_without_types(facts: &Facts) -> BTreeMap<NodePoolName, String> {
+pub fn pools_without_types(facts: &Facts, known: &KnownTypes) -> BTreeMap<NodePoolName, String> {
     let mut problem = Problem::without_facts(facts);
-    problem.open_pools(&[], &KnownTypes::default());
+    problem.open_pools(&[], known);
     problem.pools_without_types()
 }
 

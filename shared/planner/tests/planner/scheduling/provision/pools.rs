@@ -65,7 +65,8 @@ fn weight_goes_before_name_and_names_go_backwards() {
 fn pools_without_types_are_named_although_no_pod_waits() {
     let mut facts = facts(Vec::new());
     let named = |facts: &Facts| -> Vec<String> {
-        let pools = planner::pools_without_types(facts).into_iter();
+        let pools =
+            planner::pools_without_types(facts, &planner::KnownTypes::default()).into_iter();
         pools.map(|(name, why)| format!("{name}: {why}")).collect()
     };
     assert_eq!(named(&facts), [] as [String; 0]);

@@ -272,7 +272,7 @@ fn what_karpenter_left_is_adopted_and_treated_as_karpenter_would() {
 }
 
 /// How many scenarios, spread over all of them, are checked, unless `JOURNEYMAN_SEEDS` names another number.
-const CHECKED_DEFAULT: u64 = 60;
+const CHECKED_DEFAULT: u64 = 20;
 
 /// What the check before the commit would refuse of what is decided in the scenario, packed either way.
 fn violations(entry: &Entry, catalogs: &Catalogs, folder: &Path) -> Vec<String> {

@@ -17,7 +17,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
 spec:
-  replicas: 1200
+  replicas: 120
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}

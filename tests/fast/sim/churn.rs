@@ -53,7 +53,7 @@ fn size() -> Size {
         return Size { nodes: 500, hours: 48, limit: 4 };
     }
     let hours = tests::variable("JOURNEYMAN_HOURS").map(|hours| i64::try_from(hours).unwrap());
-    Size { nodes: 12, hours: hours.unwrap_or(6), limit: 4 }
+    Size { nodes: 12, hours: hours.unwrap_or(4), limit: 4 }
 }
 
 /// Eight types, none of which has more than four CPUs: nodes come and go.

@@ -100,7 +100,7 @@ pub(crate) fn world() -> Sim {
 }
 
 /// Storms with devices of a plain `cargo test`; CI plays more.
-const SEEDS_DEFAULT: u64 = 8;
+const SEEDS_DEFAULT: u64 = 4;
 
 /// Pods that claim GPUs come.
 pub(crate) fn train(sim: &Sim) {

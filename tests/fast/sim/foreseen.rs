@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Worlds of a plain `cargo test`; CI plays more.
-const SEEDS_DEFAULT: u64 = 6;
+const SEEDS_DEFAULT: u64 = 2;
 
 /// How many steps were foreseen, by kind.
 #[derive(Default)]

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Number of worlds to play, unless the environment says otherwise.
-const SEEDS_DEFAULT: u64 = 20;
+const SEEDS_DEFAULT: u64 = 5;
 /// Minimum number of decisions of each, in the mean.
 const DECISIONS: usize = 20;
 

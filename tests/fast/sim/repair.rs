@@ -176,7 +176,7 @@ fn storm_of_ill_nodes(seed: u64) -> Result<(), String> {
 
 #[test]
 fn a_storm_of_ill_nodes_is_held_by_the_breaker_until_most_are_well() {
-    play_seeds(10, storm_of_ill_nodes);
+    play_seeds(3, storm_of_ill_nodes);
 }
 
 fn rebooted(sim: &Sim) -> Vec<Timestamp> {
@@ -293,5 +293,5 @@ fn reboots_in_a_storm(seed: u64) -> Result<(), String> {
 
 #[test]
 fn reboots_in_a_storm_end() {
-    play_seeds(10, reboots_in_a_storm);
+    play_seeds(3, reboots_in_a_storm);
 }

@@ -220,5 +220,5 @@ fn outcome(seed: u64) -> Result<(), String> {
 
 #[test]
 fn notices_are_answered_at_once_and_nodes_are_empty_before_they_are_taken() {
-    play_seeds(20, outcome);
+    play_seeds(6, outcome);
 }

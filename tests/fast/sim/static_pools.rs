@@ -238,5 +238,5 @@ fn resized_in_an_outage(seed: u64) -> Result<(), String> {
 
 #[test]
 fn a_static_pool_that_is_resized_in_an_outage_ends_with_its_replicas() {
-    play_seeds(10, resized_in_an_outage);
+    play_seeds(4, resized_in_an_outage);
 }

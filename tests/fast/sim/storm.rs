@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Storms of a plain `cargo test`; CI plays more.
-const SEEDS_DEFAULT: u64 = 40;
+const SEEDS_DEFAULT: u64 = 12;
 
 /// What a seed stands for.
 pub(crate) fn settings(seed: u64) -> WorldSettings {

@@ -284,11 +284,17 @@ fn malformed(reports: &Reports) -> Vec<String> {
     malformed.map(|malformed| malformed.object).collect()
 }
 
+/// Kinds that a plain `cargo test` makes unreadable; CI makes each so twice.
+const SEEDS_DEFAULT: u64 = 7;
+/// Neighbours in the list are alike: seeds step over them.
+const STRIDE: u64 = 7;
+
 /// The resource of `seed`, and the world of its story: in every second round, some nodes never join.
 fn chosen(seed: u64) -> (&'static str, WorldSettings) {
     let resources: Vec<&str> = resources().into_iter().collect();
     let count = u64::try_from(resources.len()).expect("few");
-    let at = usize::try_from(seed % count).expect("few");
+    assert_ne!(count % STRIDE, 0, "seeds would step over some kinds for ever");
+    let at = usize::try_from(seed * STRIDE % count).expect("few");
     let round = seed / count;
     let never_joins_per_mille = if round.is_multiple_of(2) { 0 } else { 200 };
     let resource = resources.get(at).copied().expect("one of them");
@@ -297,9 +303,7 @@ fn chosen(seed: u64) -> (&'static str, WorldSettings) {
 
 #[test]
 fn an_unreadable_object_of_any_kind_stops_nothing_but_itself_and_is_reported() {
-    let rounds = 2;
-    let count = u64::try_from(resources().len()).expect("few");
-    play_seeds(count * rounds, |seed| {
+    play_seeds(SEEDS_DEFAULT, |seed| {
         let (resource, settings) = chosen(seed);
         outcome(resource, settings)
     });

@@ -14,8 +14,10 @@ use crate::{
     world::{drift, minute, play_with, runner_with, scale, sim},
 };
 
-/// Storms of a plain `cargo test`: one for each way to be wrong, and one without any.
-const SEEDS_DEFAULT: u64 = 9;
+/// Storms of a plain `cargo test`; CI plays each way to be wrong.
+const SEEDS_DEFAULT: u64 = 3;
+/// Neighbours in the list are alike: seeds step over them.
+const STRIDE: usize = 2;
 
 const SOUND: WakeFaults = WakeFaults::NONE;
 
@@ -63,7 +65,7 @@ fn stormy(seed: u64, wake: Option<WakeFaults>) -> Result<(BTreeMap<String, usize
 fn storms_end_alike_however_wrong_wake_is() {
     play_seeds(SEEDS_DEFAULT, |seed| {
         let ways = ways();
-        let (name, faults) = ways[usize::try_from(seed).unwrap() % ways.len()];
+        let (name, faults) = ways[(usize::try_from(seed).unwrap() + 1) * STRIDE % ways.len()];
         let without = stormy(seed, None).map_err(|why| format!("without wake: {why}"))?;
         let with = stormy(seed, Some(faults)).map_err(|why| format!("{name}: {why}"))?;
         let is_alike = with == without;

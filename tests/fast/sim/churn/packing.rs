@@ -42,7 +42,7 @@ fn both(catalog: fn() -> Arc<RegionCatalog>, seed: u64) -> Result<[Figures; 2], 
 /// evictions are left to chance.
 fn compare(catalog: fn() -> Arc<RegionCatalog>, most: u128) {
     let evictions = [AtomicU64::new(0), AtomicU64::new(0)];
-    play_seeds(3, |seed| {
+    play_seeds(2, |seed| {
         let [usual, cheapest] = both(catalog, seed)?;
         evictions[0].fetch_add(usual.evictions, Relaxed);
         evictions[1].fetch_add(cheapest.evictions, Relaxed);

@@ -8,6 +8,7 @@ clusters and logs, JOURNEYMAN_E2E_WORKERS (2) is how many clusters play at once,
 that keeps logs of specs that fail. A spec that docs/compatibility.md has a row for is in differs.txt and may fail.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -50,6 +51,9 @@ SMALL = "CapacityBuffer "
 POOL, SMALL_POOL = HERE / "nodepool.yaml", WORK / "nodepool-small.yaml"
 # The requirements are what the file ends with.
 TWO_CPUS = '        - { key: karpenter.k8s.aws/instance-cpu, operator: In, values: ["2"] }\n'
+# Specs that start a controller manager, whose metrics take a port of the machine: one at a time.
+MANAGED = "Chaos "
+ONE_MANAGER = threading.Lock()
 # What a suite takes to start and to end beside its spec.
 MARGIN_SECONDS = 60
 # The longest spec waits 35 minutes for two reboots and a replacement.
@@ -159,10 +163,11 @@ class Cluster:
                 subprocess.run(command, env=self.environment, stdout=file, stderr=subprocess.STDOUT, check=False)
 
 
-def outcome_of(report, began):
-    """The state, the seconds and the message of the one spec that was played."""
+def outcome_of(report, began, code):
+    """The state, the seconds and the message of the one spec that was played, whose process ended with `code`."""
     if not report.exists():
-        return "killed", time.monotonic() - began, "it did not end in time"
+        why = "it did not end in time" if code == -signal.SIGKILL else f"it ended without a report, with exit code {code}"
+        return "killed", time.monotonic() - began, why
     state, seconds, message = "missing", 0.0, ""
     for spec, _ in specs_in(report):
         failure = spec.get("Failure", {})
@@ -197,7 +202,7 @@ def play(cluster, suite, text):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-    state, seconds, message = outcome_of(report, began)
+    state, seconds, message = outcome_of(report, began, process.returncode)
     kept = os.environ.get("JOURNEYMAN_E2E_RESULTS")
     if kept and state not in ("passed", "skipped"):
         cluster.keep(Path(kept) / f"{suite}-{name}", sizes)
@@ -244,7 +249,8 @@ def work(number, jobs, results):
             # What a spec that failed leaves behind would fail the next one.
             if not is_clean or cluster.process.poll() is not None:
                 cluster.start()
-            state, seconds, message = play(cluster, suite, text)
+            with ONE_MANAGER if text.startswith(MANAGED) else contextlib.nullcontext():
+                state, seconds, message = play(cluster, suite, text)
             is_clean = state in ("passed", "skipped")
             if not is_clean and not results.is_on_purpose(suite, text) and os.environ.get("JOURNEYMAN_E2E_AGAIN"):
                 # The specs count in real time: a machine that was busy with something else is no fault of a change.

@@ -188,12 +188,14 @@ def play(cluster, suite, text):
     name = re.sub(r"\W+", "-", text)[:80] + "-" + hashlib.sha256(text.encode()).hexdigest()[:6]
     report, log = WORK / f"{suite}-{name}.json", WORK / f"{suite}-{name}.log"
     report.unlink(missing_ok=True)
-    sizes, began = cluster.sizes(), time.monotonic()
+    sizes = cluster.sizes()
     # Ginkgo compares with the text of the suite, of the containers and of the spec, joined by spaces.
     focus = f" {re.escape(text)}$".replace(r"\ ", " ").replace(r"\-", "-")
     command = [SUITES / f"{suite}.test", "-test.timeout=2h", "--ginkgo.v", "--ginkgo.no-color"]
     command += [f"--ginkgo.focus={focus}", f"--ginkgo.json-report={report}", f"--ginkgo.timeout={LIMIT_SECONDS}s"]
-    with log.open("w", encoding="utf-8") as said:
+    alone = ONE_MANAGER if text.startswith(MANAGED) else contextlib.nullcontext()
+    with alone, log.open("w", encoding="utf-8") as said:
+        began = time.monotonic()
         process = subprocess.Popen(
             [*command, *flags(text)], cwd=WORK, env=cluster.environment, stdout=said, stderr=subprocess.STDOUT
         )
@@ -249,8 +251,7 @@ def work(number, jobs, results):
             # What a spec that failed leaves behind would fail the next one.
             if not is_clean or cluster.process.poll() is not None:
                 cluster.start()
-            with ONE_MANAGER if text.startswith(MANAGED) else contextlib.nullcontext():
-                state, seconds, message = play(cluster, suite, text)
+            state, seconds, message = play(cluster, suite, text)
             is_clean = state in ("passed", "skipped")
             if not is_clean and not results.is_on_purpose(suite, text) and os.environ.get("JOURNEYMAN_E2E_AGAIN"):
                 # The specs count in real time: a machine that was busy with something else is no fault of a change.

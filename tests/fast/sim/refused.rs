@@ -24,15 +24,15 @@ use crate::{
     neighbour::{self, Neighbour},
     overlays, repair,
     settings::{SPREAD_ANYWAY, settings},
-    storm::play_seeds,
+    storm::{play_seeds, strided},
     sweep_jobs, volumes, wake_health,
     world::{catalog, drift, minute, offerings, runner_with, scale, sell_none, sim},
 };
 
 /// Calls that a plain `cargo test` refuses; CI refuses each twice.
 const SEEDS_DEFAULT: u64 = 6;
-/// Neighbours in the list are of one port: seeds step over them.
-const STRIDE: u64 = 5;
+/// Neighbours in the list are of one port.
+const STRIDE: u64 = 7;
 
 /// No pod waits longer that has nothing to do with what is refused.
 pub(crate) const PENDING_MAX: SignedDuration = SignedDuration::from_mins(3);
@@ -292,10 +292,8 @@ fn waiting_for(sim: &Sim, named: &BTreeSet<String>) -> BTreeSet<PodKey> {
 
 /// The operation of `seed`, and how many of its calls go through first.
 fn chosen(seed: u64) -> (&'static str, u64) {
-    let operations = operations();
-    let count = u64::try_from(operations.len()).expect("few");
-    let at = usize::try_from(seed * STRIDE % count).expect("few");
-    (operations.get(at).copied().expect("one of them"), seed / count * 3)
+    let (operation, round) = strided(&operations(), STRIDE, seed);
+    (operation, round * 3)
 }
 
 fn outcome(seed: u64) -> Result<(), String> {

@@ -90,6 +90,15 @@ pub(crate) fn is_large() -> bool {
     variable("JOURNEYMAN_LARGE").is_some_and(|number| number != 0)
 }
 
+/// The one of `items` that `seed` stands for, and how many times the seeds before it went through all of them. Neighbours
+/// in a list are alike: seeds step over them, by a `stride` that is a prime number.
+pub(crate) fn strided<T: Copy>(items: &[T], stride: u64, seed: u64) -> (T, u64) {
+    let count = u64::try_from(items.len()).expect("few");
+    assert_ne!(count % stride, 0, "seeds would step over some for ever");
+    let at = usize::try_from(seed * stride % count).expect("few");
+    (items.get(at).copied().expect("one of them"), seed / count)
+}
+
 /// How many worlds are played for a line that says so.
 const WORLDS_PER_LINE: u64 = 50;
 

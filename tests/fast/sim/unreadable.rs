@@ -17,7 +17,7 @@ use crate::{
     buffers::spec,
     refused::{PENDING_MAX, guilty},
     settings::{SPREAD_ANYWAY, settings},
-    storm::play_seeds,
+    storm::{play_seeds, strided},
     sweep_jobs::{neglected, open, swept},
     volumes::with_volumes,
     world::{MANIFESTS, add_manifests, drift, minute, runner_with, scale, sim_of, workload},
@@ -286,18 +286,14 @@ fn malformed(reports: &Reports) -> Vec<String> {
 
 /// Kinds that a plain `cargo test` makes unreadable; CI makes each so twice.
 const SEEDS_DEFAULT: u64 = 7;
-/// Neighbours in the list are alike: seeds step over them.
+/// Neighbours in the list are alike.
 const STRIDE: u64 = 7;
 
 /// The resource of `seed`, and the world of its story: in every second round, some nodes never join.
 fn chosen(seed: u64) -> (&'static str, WorldSettings) {
     let resources: Vec<&str> = resources().into_iter().collect();
-    let count = u64::try_from(resources.len()).expect("few");
-    assert_ne!(count % STRIDE, 0, "seeds would step over some kinds for ever");
-    let at = usize::try_from(seed * STRIDE % count).expect("few");
-    let round = seed / count;
+    let (resource, round) = strided(&resources, STRIDE, seed);
     let never_joins_per_mille = if round.is_multiple_of(2) { 0 } else { 200 };
-    let resource = resources.get(at).copied().expect("one of them");
     (resource, WorldSettings { never_joins_per_mille, ..WorldSettings::with_seed(round) })
 }
 
